@@ -35,12 +35,13 @@ extern "C" {
 #endif
 
 #define MIG_ABI_VERSION 1u
-#define MIG_WAIT_FOREVER INT64_C(-1)  /* a progress timeout */
-#define MIG_NO_DEADLINE UINT64_MAX    /* an arm deadline */
+#define MIG_WAIT_FOREVER INT64_C(-1) /* a progress timeout */
+#define MIG_NO_DEADLINE UINT64_MAX   /* an arm deadline */
 #define MIG_UUID_SIZE 16
-#define MIG_NAME_MAX 255u             /* bytes of a block name, NUL not counted */
-#define MIG_RANGE_SIZE 32u            /* sizeof(struct mig_range), frozen */
-#define MIG_MIN_MESSAGE_MAX 524288u   /* every plugin carries messages of this */
+#define MIG_NAME_MAX 255u           /* bytes of a block name, NUL not counted */
+#define MIG_RANGE_SIZE 32u          /* sizeof(struct mig_range), frozen */
+#define MIG_MIN_MESSAGE_MAX 524288u /* every plugin carries messages of this \
+                                     */
 
 /* ------------------------------------------------------------- status -- */
 
@@ -55,10 +56,10 @@ enum mig_status {
   /* 1xx argument: the caller passed something wrong; nothing was done */
   MIG_E_ARGUMENT = -100,    /* a null, a zero, an unknown flag or enum value */
   MIG_E_STRUCT_SIZE = -101, /* a struct or element size is too small */
-  MIG_E_RANGE = -102,       /* a range lies outside its block, or is unaligned */
-  MIG_E_OPTION = -103,      /* unknown option, or value outside its range */
-  MIG_E_URI = -104,         /* the URI can't be parsed, or names no transport */
-  MIG_E_BLOCK = -105,       /* unknown, repeated or unusable block */
+  MIG_E_RANGE = -102,  /* a range lies outside its block, or is unaligned */
+  MIG_E_OPTION = -103, /* unknown option, or value outside its range */
+  MIG_E_URI = -104,    /* the URI can't be parsed, or names no transport */
+  MIG_E_BLOCK = -105,  /* unknown, repeated or unusable block */
 
   /* 2xx operation: this call can't be done now, or at all */
   MIG_E_STATE = -200,       /* not legal in the session's state */
@@ -75,7 +76,7 @@ enum mig_status {
   MIG_E_PEER_FAILED = -305,      /* the peer reported an error of its own */
   MIG_E_PEER_MISMATCH = -306,    /* version, block, VM or capability differs */
   MIG_E_PEER_PROTOCOL = -307,    /* the peer sent what the protocol forbids */
-  MIG_E_PEER_AUTH = -308,        /* the peer did not prove that it has the key */
+  MIG_E_PEER_AUTH = -308, /* the peer did not prove that it has the key */
 
   /* 4xx session */
   MIG_E_CANCELLED = -400, /* this host cancelled */
@@ -87,8 +88,8 @@ enum mig_status {
 
   /* 6xx resource */
   MIG_E_MEMORY = -600,
-  MIG_E_LIMIT = -601,      /* a system limit: locked memory, files, threads */
-  MIG_E_ADDRESS = -602,    /* local address in use or not available */
+  MIG_E_LIMIT = -601,   /* a system limit: locked memory, files, threads */
+  MIG_E_ADDRESS = -602, /* local address in use or not available */
   MIG_E_PERMISSION = -603,
 
   /* 9xx the plugin itself */
@@ -102,7 +103,7 @@ struct mig_error {
   int32_t code;          /* enum mig_status */
   int32_t system_errno;  /* errno of the call that failed, 0 if none */
   int32_t provider_code; /* the device's or library's own number, 0 if none */
-  char message[496];     /* one line: what was asked, what happened, what to do */
+  char message[496]; /* one line: what was asked, what happened, what to do */
 };
 
 /* ------------------------------------------------------ host services -- */
@@ -134,11 +135,11 @@ struct mig_host_services {
 /* ------------------------------------------------ self-description ------ */
 
 enum mig_option_type {
-  MIG_OPTION_BOOL = 1,    /* "on" or "off" */
-  MIG_OPTION_INTEGER = 2, /* decimal */
-  MIG_OPTION_SIZE = 3,    /* bytes, with an optional suffix K, M, G (1024) */
+  MIG_OPTION_BOOL = 1,     /* "on" or "off" */
+  MIG_OPTION_INTEGER = 2,  /* decimal */
+  MIG_OPTION_SIZE = 3,     /* bytes, with an optional suffix K, M, G (1024) */
   MIG_OPTION_DURATION = 4, /* with a suffix: ms or s */
-  MIG_OPTION_ENUM = 5,    /* one of the words in `range` */
+  MIG_OPTION_ENUM = 5,     /* one of the words in `range` */
   MIG_OPTION_STRING = 6
 };
 #define MIG_OPTION_SECRET (1u << 0) /* get answers "(set)" or "(unset)" */
@@ -164,18 +165,18 @@ struct mig_counter {
   const char *name; /* "bytes-sent" */
   const char *unit; /* "B", "ns", "1" */
   const char *help;
-  uint32_t kind;    /* enum mig_counter_kind */
+  uint32_t kind; /* enum mig_counter_kind */
   uint32_t flags;
 };
 
 /* An array element: one thing that probe found. */
 struct mig_device {
   uint32_t flags;
-  uint32_t port;     /* 0 if it has none */
+  uint32_t port;      /* 0 if it has none */
   uint64_t speed_bps; /* line rate in bits a second, 0 if unknown */
   char name[64];
-  char address[64];  /* what a peer would connect to, "" if unknown */
-  char detail[256];  /* one line on what it can do, or why it can't be used */
+  char address[64]; /* what a peer would connect to, "" if unknown */
+  char detail[256]; /* one line on what it can do, or why it can't be used */
 };
 #define MIG_DEVICE_USABLE (1u << 0)
 
@@ -193,10 +194,10 @@ struct mig_capability {
  * session's, valid until its next get_caps or destroy. */
 struct mig_caps {
   uint32_t size;
-  uint32_t flags;            /* MIG_CAP_... */
-  uint64_t max_message;      /* bytes of one control message, negotiated */
-  uint64_t peer_timeout_ns;  /* silence after which this side gives up */
-  const char *extensions;    /* negotiated ids, comma-separated, "" if none */
+  uint32_t flags;           /* MIG_CAP_... */
+  uint64_t max_message;     /* bytes of one control message, negotiated */
+  uint64_t peer_timeout_ns; /* silence after which this side gives up */
+  const char *extensions;   /* negotiated ids, comma-separated, "" if none */
   const struct mig_capability *details;
   uint64_t detail_count;
   uint64_t detail_size; /* element size of `details` */
@@ -235,7 +236,8 @@ struct mig_block {
   const char *name; /* 1..MIG_NAME_MAX bytes, unique; copied */
   void *address;    /* aligned to page_size */
   uint64_t length;  /* bytes, a multiple of page_size, not 0 */
-  uint64_t page_size; /* what ranges are multiples of: power of 2, 1 KiB..1 GiB */
+  uint64_t
+      page_size; /* what ranges are multiples of: power of 2, 1 KiB..1 GiB */
   uint64_t fd_offset;
   uint32_t flags; /* MIG_BLOCK_... */
   int32_t fd;     /* the host's; -1 if none */
@@ -245,10 +247,10 @@ struct mig_block {
 
 /* A run of pages of one block: 32 bytes, frozen for major version 1. */
 struct mig_range {
-  uint64_t offset; /* from the block's start */
-  uint64_t length; /* bytes; 0 is legal and does nothing */
-  uint32_t block;  /* mig_block.id of this side */
-  uint32_t flags;  /* MIG_RANGE_... */
+  uint64_t offset;   /* from the block's start */
+  uint64_t length;   /* bytes; 0 is legal and does nothing */
+  uint32_t block;    /* mig_block.id of this side */
+  uint32_t flags;    /* MIG_RANGE_... */
   uint64_t reserved; /* 0, or the range is refused */
 };
 
@@ -264,15 +266,15 @@ struct mig_iov {
 /* --------------------------------------------------------------- events -- */
 
 enum mig_event_type {
-  MIG_EVENT_CONNECTED = 1,    /* the peer is authenticated and agrees */
-  MIG_EVENT_BLOCKS_READY = 2, /* every exchanged block is agreed and usable */
+  MIG_EVENT_CONNECTED = 1,     /* the peer is authenticated and agrees */
+  MIG_EVENT_BLOCKS_READY = 2,  /* every exchanged block is agreed and usable */
   MIG_EVENT_BLOCK_REMOVED = 3, /* number: block id; its memory is the host's */
-  MIG_EVENT_ROUND_DONE = 4,   /* number: the round (rule 8) */
-  MIG_EVENT_MESSAGE = 5,      /* message, message_type, data, length, channel */
-  MIG_EVENT_SEND_READY = 6,   /* send answered MIG_AGAIN: try again */
-  MIG_EVENT_WRITE_READY = 7,  /* write took less than all: try again */
-  MIG_EVENT_HANDOVER = 8,     /* destination: the guest is offered (rule 12) */
-  MIG_EVENT_COMMITTED = 9,    /* source: the destination has the guest */
+  MIG_EVENT_ROUND_DONE = 4,    /* number: the round (rule 8) */
+  MIG_EVENT_MESSAGE = 5,     /* message, message_type, data, length, channel */
+  MIG_EVENT_SEND_READY = 6,  /* send answered MIG_AGAIN: try again */
+  MIG_EVENT_WRITE_READY = 7, /* write took less than all: try again */
+  MIG_EVENT_HANDOVER = 8,    /* destination: the guest is offered (rule 12) */
+  MIG_EVENT_COMMITTED = 9,   /* source: the destination has the guest */
   MIG_EVENT_HANDOVER_REFUSED = 10, /* source: it was not taken; run it here */
   MIG_EVENT_IN_DOUBT = 11,    /* source: lost in handover; code: the cause */
   MIG_EVENT_ERROR = 12,       /* code: the session's first error; once */
@@ -311,7 +313,7 @@ struct mig_transport_ops {
   const char *name;        /* "tcp" */
   const char *version;     /* of the plugin, "0.1.0" */
   const char *description; /* one line */
-  const char *licenses;    /* SPDX expression of all that loading it brings in */
+  const char *licenses; /* SPDX expression of all that loading it brings in */
   const char *uri_schemes; /* "tcp,unix,fd" */
   uint32_t wire_version_min;
   uint32_t wire_version_max;
@@ -458,14 +460,16 @@ struct mig_transport_ops {
    * close instead refuses it. [session] Errors: STATE. */
   int32_t (*handover)(struct mig_session *session, struct mig_error *error);
   /* Tells the peer that this host may not call progress for max_ns; 0 ends
-   * it early. It ends by itself at max_ns. [session] Errors: STATE. (optional) */
+   * it early. It ends by itself at max_ns. [session] Errors: STATE. (optional)
+   */
   int32_t (*host_busy)(struct mig_session *session, uint64_t max_ns,
                        struct mig_error *error);
   /* Ends the session with CANCELLED, tells the peer, wakes a waiting
    * progress; idempotent, never waits, allowed in every state. [concurrent] */
   void (*cancel)(struct mig_session *session);
   /* Starts the end; messages that send took go out first, while the link
-   * lives and within the close timeout. Outcome: CLOSED. [session] Idempotent. */
+   * lives and within the close timeout. Outcome: CLOSED. [session] Idempotent.
+   */
   void (*close)(struct mig_session *session);
   /* Frees the session in any state, in under 1 s + 30 ms a registered GiB;
    * NULL is ignored. No memory of a block is touched afterwards. [session] */
