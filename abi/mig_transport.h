@@ -38,10 +38,11 @@ extern "C" {
 #define MIG_WAIT_FOREVER INT64_C(-1) /* a progress timeout */
 #define MIG_NO_DEADLINE UINT64_MAX   /* an arm deadline */
 #define MIG_UUID_SIZE 16
-#define MIG_NAME_MAX 255u           /* bytes of a block name, NUL not counted */
-#define MIG_RANGE_SIZE 32u          /* sizeof(struct mig_range), frozen */
-#define MIG_MIN_MESSAGE_MAX 524288u /* every plugin carries messages of this \
-                                     */
+#define MIG_NAME_MAX 255u  /* bytes of a block name, NUL not counted */
+#define MIG_RANGE_SIZE 32u /* sizeof(struct mig_range), frozen */
+#define MIG_MIN_MESSAGE_MAX                        \
+  524288u /* every plugin carries messages of this \
+           */
 
 /* ------------------------------------------------------------- status -- */
 
@@ -360,8 +361,10 @@ struct mig_transport_ops {
                             struct mig_session **session,
                             struct mig_error *error);
   /* Destination: listens at `uri` and serves the one peer that authenticates
-   * and agrees; strangers are refused and do not end the session. Outcome:
-   * CONNECTED or ERROR. [session] State: new. Errors: URI, ADDRESS, STATE. */
+   * for this VM and attempt. Strangers, other VMs and other attempts are
+   * refused and do not end the session; a version or capability that the right
+   * peer lacks does. Outcome: CONNECTED or ERROR. [session] State: new.
+   * Errors: URI, ADDRESS, STATE. */
   int32_t (*listen)(struct mig_session *session, const char *uri,
                     struct mig_error *error);
   /* Source: starts to connect. Outcome: CONNECTED or ERROR. [session]
@@ -400,10 +403,11 @@ struct mig_transport_ops {
                          uint32_t flags, struct mig_error *error);
   /* Takes ranges in order: *accepted whole ones, and *partial bytes of the
    * next. Less than all is backpressure (WRITE_READY follows), not an error.
-   * On an error nothing of this call was taken; each range is checked before
-   * the first is taken. element_size >= MIG_RANGE_SIZE. [session]
-   * State: in a round. Errors: RANGE, BLOCK, ARGUMENT, STATE, STRICT (ends
-   * the session). Never allocates, locks or makes a system call per page. */
+   * On an error nothing of this call was taken: every range that there is room
+   * for is checked before the first is taken. element_size >= MIG_RANGE_SIZE.
+   * [session] State: in a round. Errors: RANGE, BLOCK, ARGUMENT, STATE, STRICT
+   * (ends the session). Never allocates, locks or makes a system call per page.
+   */
   int32_t (*write)(struct mig_session *session, const struct mig_range *ranges,
                    size_t count, size_t element_size, size_t *accepted,
                    uint64_t *partial, struct mig_error *error);
