@@ -16,7 +16,10 @@
  * Every struct starts with its size in bytes as its *owner* compiled it
  * (who fills it, sets it); elements of arrays have none, the element size is
  * passed beside the array and the array is stepped by it. Fields are only
- * appended. Strings are NUL-terminated UTF-8 and belong to the plugin unless
+ * appended. A caller's struct that is longer than the callee knows is accepted
+ * if the rest is zero, else STRUCT_SIZE (of mig_host_services the rest is
+ * ignored). What a callee fills in, it zeroes up to the caller's size.
+ * Strings are NUL-terminated UTF-8 and belong to the plugin unless
  * said otherwise. A flag or type that the receiver does not know is refused
  * in calls and ignored in events.
  */
@@ -35,8 +38,8 @@ extern "C" {
 #endif
 
 #define MIG_ABI_VERSION 1u
-#define MIG_WAIT_FOREVER INT64_C(-1) /* a progress timeout */
-#define MIG_NO_DEADLINE UINT64_MAX   /* an arm deadline */
+#define MIG_WAIT_FOREVER (-1)               /* a progress timeout */
+#define MIG_NO_DEADLINE 0xffffffffffffffffu /* an arm deadline */
 #define MIG_UUID_SIZE 16
 #define MIG_NAME_MAX 255u  /* bytes of a block name, NUL not counted */
 #define MIG_RANGE_SIZE 32u /* sizeof(struct mig_range), frozen */
@@ -92,6 +95,8 @@ enum mig_status {
   MIG_E_LIMIT = -601,   /* a system limit: locked memory, files, threads */
   MIG_E_ADDRESS = -602, /* local address in use or not available */
   MIG_E_PERMISSION = -603,
+  MIG_E_GUEST_MEMORY = -604, /* a block can't be read or written: protected,
+                                truncated, poisoned */
 
   /* 9xx the plugin itself */
   MIG_E_INTERNAL = -900
@@ -122,8 +127,9 @@ enum mig_log_level {
 
 /* What the host lends to a plugin, for the life of a context (rule 4). Every
  * function is [concurrent] and is called from any thread, the plugin's own
- * included; none may call back into the plugin. A NULL function gets a default:
- * no log, CLOCK_MONOTONIC, getrandom(2). */
+ * included (those block all signals). None may call back into the plugin,
+ * unwind, or wait for a lock that the host holds during a call into it. A NULL
+ * function gets a default: no log, CLOCK_MONOTONIC, getrandom(2). */
 struct mig_host_services {
   uint32_t size;
   uint32_t flags; /* MIG_HOST_... */
@@ -161,7 +167,9 @@ enum mig_counter_kind {
   MIG_COUNTER_PEAK = 3   /* the largest value so far */
 };
 
-/* An array element: what get_stats' value of the same index means. */
+/* An array element: what get_stats' value of the same index means. Every
+ * plugin with counters has bytes-accepted (by write), bytes-sent,
+ * bytes-received (of guest memory, both) and rounds-done. */
 struct mig_counter {
   const char *name; /* "bytes-sent" */
   const char *unit; /* "B", "ns", "1" */
@@ -203,7 +211,11 @@ struct mig_caps {
   uint64_t detail_count;
   uint64_t detail_size; /* element size of `details` */
 };
-#define MIG_CAP_PINS_MEMORY (1u << 0)
+#define MIG_CAP_PINS_MEMORY (1u << 0) /* right from session_create on */
+#define MIG_CAP_AUTHENTICATED (1u << 1)
+#define MIG_CAP_ENCRYPTED (1u << 2)
+
+#define MIG_HOST_BUSY_MAX_NS 600000000000u /* 10 minutes, for host_busy */
 
 /* -------------------------------------------------------------- session -- */
 
@@ -218,27 +230,35 @@ struct mig_session_params {
   uint32_t size;
   uint32_t role; /* enum mig_role */
   uint8_t vm_uuid[MIG_UUID_SIZE];
-  uint64_t attempt;       /* 1, 2, ...; a retry of one VM uses a higher one */
-  const char *extensions; /* ids wanted, comma-separated, or NULL; copied */
-  uint64_t flags;         /* none yet: 0 */
+  uint64_t attempt; /* 1, 2, ...; a retry of one VM uses a higher one */
+  /* Ids wanted, comma-separated, or NULL; copied. One that ends in '?' is
+   * optional, any other that the peer lacks is PEER_MISMATCH. */
+  const char *extensions;
+  uint64_t flags; /* none yet: 0 */
 };
 
 /* --------------------------------------------------------------- memory -- */
 
-#define MIG_BLOCK_ZEROED (1u << 0)      /* reads zero now, all of it */
+/* Reads zero from add_block until the first write; the destination's matters */
+#define MIG_BLOCK_ZEROED (1u << 0)
 #define MIG_BLOCK_DISCARDABLE (1u << 1) /* pages may be replaced (rule 10) */
 #define MIG_BLOCK_FD (1u << 2)          /* fd and fd_offset are valid */
+/* Stays mapped and unreplaced beyond the session, until a later session of the
+ * context removes it or the context is destroyed: may stay registered. */
+#define MIG_BLOCK_KEPT (1u << 3)
 
-/* Blocks of both sides meet by name. The memory is the host's, and stays
- * mapped and unreplaced from add_block to the end of remove_block (rule 10). */
+/* Blocks of both sides meet by name. The memory is the host's. From add_block
+ * to BLOCK_REMOVED, CLOSED or the return of session_destroy, whichever is
+ * first, it stays mapped, unreplaced (rule 10), and readable (source) or
+ * writable (destination) without a fault that waits for the host's thread. */
 struct mig_block {
   uint32_t size;
-  uint32_t id;      /* this host's own number for it in ranges; unique */
-  const char *name; /* 1..MIG_NAME_MAX bytes, unique; copied */
-  void *address;    /* aligned to page_size */
-  uint64_t length;  /* bytes, a multiple of page_size, not 0 */
-  uint64_t
-      page_size; /* what ranges are multiples of: power of 2, 1 KiB..1 GiB */
+  uint32_t id;        /* this host's own number for it in ranges; unique */
+  const char *name;   /* 1..MIG_NAME_MAX bytes, unique; copied */
+  void *address;      /* aligned to page_size */
+  uint64_t length;    /* bytes, a multiple of page_size, not 0 */
+  uint64_t page_size; /* dirty granule, equal on both sides; a power of 2,
+                         1 KiB..1 GiB; ranges are multiples of it */
   uint64_t fd_offset;
   uint32_t flags; /* MIG_BLOCK_... */
   int32_t fd;     /* the host's; -1 if none */
@@ -269,14 +289,15 @@ struct mig_iov {
 enum mig_event_type {
   MIG_EVENT_CONNECTED = 1,     /* the peer is authenticated and agrees */
   MIG_EVENT_BLOCKS_READY = 2,  /* every exchanged block is agreed and usable */
-  MIG_EVENT_BLOCK_REMOVED = 3, /* number: block id; its memory is the host's */
+  MIG_EVENT_BLOCK_REMOVED = 3, /* number: this side's id of it */
   MIG_EVENT_ROUND_DONE = 4,    /* number: the round (rule 8) */
   MIG_EVENT_MESSAGE = 5,     /* message, message_type, data, length, channel */
   MIG_EVENT_SEND_READY = 6,  /* send answered MIG_AGAIN: try again */
   MIG_EVENT_WRITE_READY = 7, /* write took less than all: try again */
   MIG_EVENT_HANDOVER = 8,    /* destination: the guest is offered (rule 12) */
   MIG_EVENT_COMMITTED = 9,   /* source: the destination has the guest */
-  MIG_EVENT_HANDOVER_REFUSED = 10, /* source: it was not taken; run it here */
+  MIG_EVENT_HANDOVER_REFUSED =
+      10,                     /* source: run it here; only CLOSED follows */
   MIG_EVENT_IN_DOUBT = 11,    /* source: lost in handover; code: the cause */
   MIG_EVENT_ERROR = 12,       /* code: the session's first error; once */
   MIG_EVENT_PEER_CLOSED = 13, /* the peer left after the guest was taken over */
@@ -292,7 +313,7 @@ struct mig_event {
   uint64_t number;
   uint64_t time_ns; /* when the plugin saw it, on the host's clock */
   struct mig_message *message;
-  const void *data; /* valid until message_release(message) */
+  const void *data; /* until message_release; 16-byte aligned, or NULL */
   uint64_t length;
   uint32_t message_type; /* the sending host's own */
   uint32_t channel;      /* 0 */
@@ -306,7 +327,12 @@ struct mig_event_fd {
 
 /* ------------------------------------------------------------ operations -- */
 
-/* The plugin's table. It is constant, and lives as long as the plugin is
+/* Any call may answer ARGUMENT, STRUCT_SIZE, MEMORY or INTERNAL, and one on a
+ * session that ended early FAILED; only further errors are listed. A call that
+ * is the other role's answers STATE. A round is open from round_begin to its
+ * ROUND_DONE; a session is ready when connected and every exchange is done.
+ *
+ * The plugin's table. It is constant, and lives as long as the plugin is
  * loaded. Ops marked (optional) may be NULL; mig_loader puts in a default. */
 struct mig_transport_ops {
   uint32_t size;
@@ -363,8 +389,9 @@ struct mig_transport_ops {
   /* Destination: listens at `uri` and serves the one peer that authenticates
    * for this VM and attempt. Strangers, other VMs and other attempts are
    * refused and do not end the session; a version or capability that the right
-   * peer lacks does. Outcome: CONNECTED or ERROR. [session] State: new.
-   * Errors: URI, ADDRESS, STATE. */
+   * peer lacks does. The URI's host is numeric, empty (any) or localhost, and
+   * bound when this returns. fd:N is duplicated. Outcome: CONNECTED or ERROR.
+   * [session] State: new. Errors: URI, ADDRESS, PERMISSION, STATE. */
   int32_t (*listen)(struct mig_session *session, const char *uri,
                     struct mig_error *error);
   /* Source: starts to connect. Outcome: CONNECTED or ERROR. [session]
@@ -382,16 +409,18 @@ struct mig_transport_ops {
    * Errors: BLOCK (also DISCARDABLE where the plugin pins), RANGE, STATE. */
   int32_t (*add_block)(struct mig_session *session,
                        const struct mig_block *block, struct mig_error *error);
-  /* Takes a block away: no range of it is accepted from now on, what was
-   * accepted is drained first. Outcome: BLOCK_REMOVED or ERROR; until then the
-   * memory must stay. On the destination only between rounds. [session]
-   * Errors: BLOCK, STATE, UNSUPPORTED. (optional) */
+  /* Source: takes a block away: no range of it is accepted from now on, what
+   * was accepted is drained first. Outcome: BLOCK_REMOVED on both sides, each
+   * with its own id, or ERROR. Destination: only a block that is not agreed
+   * yet. One that is not agreed yet is removed at once, with the event.
+   * [session] State: any before the handover. Errors: BLOCK, STATE. (optional)
+   */
   int32_t (*remove_block)(struct mig_session *session, uint32_t id,
                           struct mig_error *error);
   /* Agrees with the peer on the blocks added since the last exchange, and
    * prepares them (registration, pinning). Both sides call it, in any order.
-   * Outcome: BLOCKS_READY or ERROR. [session] State: connected, no open round.
-   * Errors: STATE. */
+   * Outcome: BLOCKS_READY or ERROR; no time limit but the host's. [session]
+   * State: connected, no open round. Errors: STATE. */
   int32_t (*exchange)(struct mig_session *session, struct mig_error *error);
 
   /* -- rounds, source only -- */
@@ -402,7 +431,9 @@ struct mig_transport_ops {
   int32_t (*round_begin)(struct mig_session *session, uint64_t number,
                          uint32_t flags, struct mig_error *error);
   /* Takes ranges in order: *accepted whole ones, and *partial bytes of the
-   * next. Less than all is backpressure (WRITE_READY follows), not an error.
+   * next, a multiple of its page size; the host goes on with the rest, or ends
+   * the round without it. Less than all is backpressure (WRITE_READY follows),
+   * and answers MIG_OK, also for none.
    * On an error nothing of this call was taken: every range that there is room
    * for is checked before the first is taken. element_size >= MIG_RANGE_SIZE.
    * [session] State: in a round. Errors: RANGE, BLOCK, ARGUMENT, STATE, STRICT
@@ -421,11 +452,12 @@ struct mig_transport_ops {
 
   /* -- control messages, both sides -- */
 
-  /* Sends one message, copied before this returns; at most caps.max_message
-   * bytes in all. MIG_AGAIN: the peer's credit or the queue is used up,
-   * SEND_READY follows. [session] State: connected until closed.
-   * Errors: ARGUMENT, STATE. */
-  int32_t (*send)(struct mig_session *session, uint32_t type,
+  /* Sends one message, copied before this returns; 0 to caps.max_message bytes
+   * in all. What is sent after round_end(n) arrives after the peer's
+   * ROUND_DONE(n). channel is 0 unless an extension says more. MIG_AGAIN: the
+   * peer's credit or the queue is used up, SEND_READY follows. [session] State:
+   * connected until closed. Errors: ARGUMENT, STATE. */
+  int32_t (*send)(struct mig_session *session, uint32_t channel, uint32_t type,
                   const struct mig_iov *iov, size_t count, size_t element_size,
                   struct mig_error *error);
   /* Gives a received message back, and its credit to the peer; legal until
@@ -437,13 +469,15 @@ struct mig_transport_ops {
 
   /* Does what is due and takes events, oldest first, at most `max`. Waits up
    * to timeout_ns if there is none (MIG_WAIT_FOREVER; 0 only polls; under a
-   * simulated clock only 0). The only call that blocks (rule 3). A failed
-   * session answers MIG_OK and its remaining events. [session]
+   * simulated clock only 0). The only call that blocks (rule 3). A new session,
+   * and one after CLOSED, answers at once; a failed one MIG_OK and its
+   * remaining events. [session]
    * Errors: ARGUMENT, STRUCT_SIZE. */
   int32_t (*progress)(struct mig_session *session, struct mig_event *events,
                       size_t max, size_t element_size, int64_t timeout_ns,
                       size_t *count, struct mig_error *error);
-  /* The fds to sleep on; *count like probe. [session] (optional) */
+  /* The fds to sleep on, level-triggered; *count like probe. They stay open
+   * until the next call of this, or destroy. [session] (optional) */
   int32_t (*get_event_fds)(struct mig_session *session,
                            struct mig_event_fd *fds, size_t max,
                            size_t element_size, size_t *count,
@@ -458,25 +492,39 @@ struct mig_transport_ops {
 
   /* Source: offers the guest; after the last ROUND_DONE. From here the host
    * must not run it until HANDOVER_REFUSED or ERROR. Outcome: COMMITTED,
-   * HANDOVER_REFUSED, ERROR (it was certainly not taken) or IN_DOUBT.
-   * Destination: takes the offered guest, after the event HANDOVER; when this
-   * returns MIG_OK the guest is this host's, whatever becomes of the link.
-   * close instead refuses it. [session] Errors: STATE. */
+   * HANDOVER_REFUSED, ERROR (it was certainly not taken) or IN_DOUBT. The
+   * peer's HANDOVER comes after every round and every message sent before. An
+   * error from this call means that nothing left: run the guest here.
+   * Destination: takes the offered guest, after the event HANDOVER, also when
+   * an ERROR came after that event, unless the offer was withdrawn or this
+   * host cancelled or closed. MIG_OK: the guest is this host's, whatever
+   * becomes of the link, and neither the session nor the peer writes its
+   * memory any more; on an error it was not taken. close refuses the offer.
+   * [session] Errors: STATE. */
   int32_t (*handover)(struct mig_session *session, struct mig_error *error);
-  /* Tells the peer that this host may not call progress for max_ns; 0 ends
-   * it early. It ends by itself at max_ns. [session] Errors: STATE. (optional)
-   */
+  /* Tells the peer that this host may not call progress for max_ns, at most
+   * MIG_HOST_BUSY_MAX_NS; 0 ends it early. [session] State: connected until
+   * closed. Errors: STATE. (optional) */
   int32_t (*host_busy)(struct mig_session *session, uint64_t max_ns,
                        struct mig_error *error);
   /* Ends the session with CANCELLED, tells the peer, wakes a waiting
-   * progress; idempotent, never waits, allowed in every state. [concurrent] */
+   * progress; idempotent, never waits, allowed in every state. After the
+   * source's handover it withdraws the offer instead: HANDOVER_REFUSED if the
+   * peer confirms, COMMITTED if it was taken before, else IN_DOUBT. On the
+   * destination it refuses an offer. Once the guest is taken it does nothing.
+   * [concurrent] */
   void (*cancel)(struct mig_session *session);
+  /* Makes a waiting progress, or else the next one, return at once, with
+   * MIG_OK and perhaps no event. [concurrent] */
+  void (*wake)(struct mig_session *session);
   /* Starts the end; messages that send took go out first, while the link
-   * lives and within the close timeout. Outcome: CLOSED. [session] Idempotent.
-   */
+   * lives and within the close timeout. With an offer outstanding that is
+   * withdrawn like by cancel, and its outcome comes before CLOSED. Outcome:
+   * CLOSED. [session] Idempotent. */
   void (*close)(struct mig_session *session);
   /* Frees the session in any state, in under 1 s + 30 ms a registered GiB;
-   * NULL is ignored. No memory of a block is touched afterwards. [session] */
+   * NULL is ignored. No memory of a block is touched afterwards. With an offer
+   * outstanding the guest is in doubt. [session] */
   void (*session_destroy)(struct mig_session *session);
 
   /* -- insight -- */
@@ -487,7 +535,8 @@ struct mig_transport_ops {
   /* Copies min(count, counter_count) values. [concurrent] (optional) */
   int32_t (*get_stats)(struct mig_session *session, uint64_t *values,
                        size_t count);
-  /* Fills *error with the session's first error; code MIG_OK if none.
+  /* Fills *error with why the session failed, was refused or is in doubt;
+   * code MIG_OK if it has not.
    * [session] */
   void (*session_error)(struct mig_session *session, struct mig_error *error);
 };
