@@ -41,7 +41,7 @@ absl::Status Connection::PumpOut(uint64_t now_ns) {
   if (writer_.empty() || !readiness_.writable) return absl::OkStatus();
   const uint64_t before = writer_.counts().wire_bytes;
   bool blocked = false;
-  const absl::Status status = writer_.Pump(stream_.get(), &blocked);
+  absl::Status status = writer_.Pump(stream_.get(), &blocked);
   if (writer_.counts().wire_bytes != before) last_sent_ns_ = now_ns;
   if (blocked && stream_->fd() >= 0) readiness_.writable = false;
   return status;

@@ -155,7 +155,7 @@ absl::Status Session::Write(const struct mig_range* ranges, size_t count,
         const uint64_t first = (range.offset + done) >> block->page_shift;
         const uint64_t pages = step >> block->page_shift;
         if (block->given.AnySet(first, pages)) {
-          const absl::Status twice = MakeError(
+          absl::Status twice = MakeError(
               MIG_E_STRICT,
               absl::StrCat("a page of block '", block->name, "' in ", step,
                            " bytes at offset ", range.offset + done,
