@@ -12,7 +12,7 @@ namespace mig::sim {
 namespace {
 
 constexpr uint32_t kMagic = 0x4d475331;  // "MGS1"
-constexpr uint32_t kFlagDigests = 1;
+constexpr uint32_t kFlagProof = 1;
 constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
 
 absl::Status Refuse(const char* what, ByteSpan data) {
@@ -48,7 +48,7 @@ PageQueryMessage GetRegion(WireReader* reader) {
 Bytes Encode(const GuestMessage& message) {
   WireWriter writer;
   writer.Put(kMagic);
-  writer.Put(message.digests_follow ? kFlagDigests : uint32_t{0});
+  writer.Put(message.proof_follows ? kFlagProof : uint32_t{0});
   writer.Put(message.seed);
   writer.PutString(message.workload);
   writer.PutString(message.machine);
@@ -67,12 +67,12 @@ absl::StatusOr<GuestMessage> ParseGuest(ByteSpan data) {
   GuestMessage message;
   if (reader.Get<uint32_t>() != kMagic) return Refuse("GUEST", data);
   const auto flags = reader.Get<uint32_t>();
-  message.digests_follow = (flags & kFlagDigests) != 0;
+  message.proof_follows = (flags & kFlagProof) != 0;
   message.seed = reader.Get<uint64_t>();
   message.workload = reader.GetPrintable();
   message.machine = reader.GetPrintable();
   const auto count = reader.Get<uint16_t>();
-  if ((flags & ~kFlagDigests) != 0 || count == 0 || count > kMaxBlocks) {
+  if ((flags & ~kFlagProof) != 0 || count == 0 || count > kMaxBlocks) {
     return Refuse("GUEST", data);
   }
   for (uint16_t i = 0; i < count; ++i) {

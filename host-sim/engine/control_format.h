@@ -7,14 +7,14 @@
 // its range is refused, and nothing of it is used.
 //
 //   type          from  fields
-//   1 GUEST       S     u32 magic "MGS1", u32 flags (1: digests will follow),
+//   1 GUEST       S     u32 magic "MGS1", u32 flags (1: a proof will follow),
 //                       u64 seed, string workload, string machine,
 //                       u16 count, count x {string name, u64 length,
 //                       u64 page_size, u32 backing}
 //   2 STATE       S     u64 total, u64 offset, bytes: a piece of the device
 //                       state, in order; the last one reaches `total`
-//   3 DIGESTS     S     the same of the digest table, as guest/digest.h
-//                       serialises it; after COMMITTED
+//   3 PROOF       S     the same of what the destination verifies itself
+//                       against; after COMMITTED
 //   4 PAGE_QUERY  D     string block, u64 offset, u64 length: of a region
 //   5 PAGES       S     the same, u32 count, count x u64: its pages' hashes
 //   6 RESULT      D     u32 outcome, u64 handover_ns, u64 resumed_ns,
@@ -22,8 +22,9 @@
 //   7 REASON      D     string: why it ends without taking the guest
 //
 // `machine` is the kernel's boot id: equal ids mean one CLOCK_MONOTONIC.
-// The device state is a list of sections {u32 kind, u64 length, bytes} and the
-// XXH3 of all of them, a u64, at the end. Each kind occurs at most once.
+// Device state and proof are each a list of sections {u32 kind, u64 length,
+// bytes} and the XXH3 of all of them, a u64, at the end. Each kind, which
+// state_stream.h lists, occurs at most once.
 #ifndef MIGTRANSPORT_HOST_SIM_ENGINE_CONTROL_FORMAT_H_
 #define MIGTRANSPORT_HOST_SIM_ENGINE_CONTROL_FORMAT_H_
 
@@ -44,7 +45,7 @@ using ByteSpan = absl::Span<const std::byte>;
 enum MessageType : uint32_t {
   kGuestMessage = 1,
   kStateMessage = 2,
-  kDigestsMessage = 3,
+  kProofMessage = 3,
   kPageQueryMessage = 4,
   kPagesMessage = 5,
   kResultMessage = 6,
@@ -63,7 +64,7 @@ struct GuestMessage {
     uint32_t backing = 0;    // the source's, as guest/guest_memory.h numbers it
     bool operator==(const Block&) const = default;
   };
-  bool digests_follow = false;
+  bool proof_follows = false;
   uint64_t seed = 0;
   std::string workload;  // as given to --workload
   std::string machine;

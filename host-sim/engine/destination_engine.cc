@@ -194,8 +194,8 @@ absl::Status DestinationEngine::HandleMessage(uint32_t type, ByteSpan data) {
       if (status.ok() && first) Enter(Phase::kState);
       return status;
     }
-    case kDigestsMessage:
-      return digests_.Add(data);
+    case kProofMessage:
+      return proof_.Add(data);
     case kPagesMessage: {
       absl::StatusOr<PagesMessage> pages = ParsePages(data);
       if (!pages.ok()) return pages.status();

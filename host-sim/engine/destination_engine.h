@@ -87,7 +87,8 @@ class DestinationEngine {
   absl::Status Take();
   absl::Status StartGuest();
   void Verify();
-  absl::Status AwaitDigests();
+  absl::StatusOr<StateSections> AwaitProof();
+  absl::Status Compare(const DigestTable& ours);
   absl::Status LocateMismatches(const std::vector<Region>& regions,
                                 std::string* text);
   absl::Status HandleMessage(uint32_t type, ByteSpan data);
@@ -98,7 +99,7 @@ class DestinationEngine {
   const Hooks hooks_;
   DestinationGuest made_;
   PieceAssembler state_{"device state"};
-  PieceAssembler digests_{"digests"};
+  PieceAssembler proof_{"proof"};
   std::optional<PagesMessage> pages_;
   DestinationReport report_;
   bool loaded_ = false;

@@ -12,7 +12,7 @@
 namespace mig::sim {
 namespace {
 
-constexpr uint64_t kDigestLimitNs = 600'000'000'000;
+constexpr uint64_t kProofLimitNs = 600'000'000'000;
 // Enough to see a pattern; a broken transport differs everywhere.
 constexpr size_t kMaxLocated = 4;
 
@@ -26,47 +26,55 @@ absl::string_view AsText(const Bytes& bytes) {
 // with the source's, which stands still as well. Never fails the migration.
 void DestinationEngine::Verify() {
   ResultMessage& result = report_.result;
-  if (!options_.verify || !report_.guest->digests_follow) {
+  if (!options_.verify || !report_.guest->proof_follows) {
     result.text = "not asked for";
     return;
   }
   const uint64_t start = MonotonicNs();
+  Enter(Phase::kVerify);
   DigestTable ours;
   absl::Status status = driver_.RunWhilePumping([this, &ours] {
     ours = ComputeDigests(*made_.memory);
     return absl::OkStatus();
   });
-  if (status.ok()) status = AwaitDigests();
-  std::vector<Region> differ;
-  if (status.ok()) {
-    absl::StatusOr<DigestTable> theirs = ParseDigests(AsText(digests_.whole()));
-    status = theirs.status();
-    if (status.ok()) {
-      absl::StatusOr<std::vector<Region>> found = CompareDigests(ours, *theirs);
-      status = found.status();
-      if (status.ok()) differ = *std::move(found);
-    }
-  }
-  if (!status.ok()) {
-    result.text = std::string(status.message());
-  } else if (!differ.empty()) {
-    result.outcome = VerifyOutcome::kMismatch;
-    status = LocateMismatches(differ, &result.text);
-    if (!status.ok()) absl::StrAppend(&result.text, "; ", status.message());
-  } else {
-    // Memory is as it was; now what the workload knows about it.
-    status = made_.guest->Check();
-    result.outcome =
-        status.ok() ? VerifyOutcome::kVerified : VerifyOutcome::kMismatch;
+  if (status.ok()) status = Compare(ours);
+  if (!status.ok() && result.text.empty()) {
     result.text = std::string(status.message());
   }
   result.verify_ns = MonotonicNs() - start;
 }
 
-absl::Status DestinationEngine::AwaitDigests() {
-  Enter(Phase::kVerify);
-  return driver_.PumpUntil("waiting for the source's digests", kDigestLimitNs,
-                           [this] { return digests_.complete(); });
+absl::StatusOr<StateSections> DestinationEngine::AwaitProof() {
+  absl::Status status =
+      driver_.PumpUntil("waiting for the source's digests", kProofLimitNs,
+                        [this] { return proof_.complete(); });
+  if (!status.ok()) return status;
+  return ParseState(proof_.whole());
+}
+
+// OK or a failure to find out; the verdict goes into the result.
+absl::Status DestinationEngine::Compare(const DigestTable& ours) {
+  ResultMessage& result = report_.result;
+  absl::StatusOr<StateSections> proof = AwaitProof();
+  if (!proof.ok()) return proof.status();
+  absl::StatusOr<DigestTable> theirs =
+      ParseDigests(AsText((*proof)[kSectionDigests]));
+  if (!theirs.ok()) return theirs.status();
+  absl::StatusOr<std::vector<Region>> differ = CompareDigests(ours, *theirs);
+  if (!differ.ok()) return differ.status();
+  if (!differ->empty()) {
+    result.outcome = VerifyOutcome::kMismatch;
+    absl::Status status = LocateMismatches(*differ, &result.text);
+    if (!status.ok()) absl::StrAppend(&result.text, "; ", status.message());
+    return absl::OkStatus();
+  }
+  // Memory is as it was there; now what the guest itself knows about it.
+  absl::Status status = driver_.RunWhilePumping(
+      [&] { return made_.guest->Check((*proof)[kSectionExpected]); });
+  result.outcome =
+      status.ok() ? VerifyOutcome::kVerified : VerifyOutcome::kMismatch;
+  result.text = std::string(status.message());
+  return absl::OkStatus();
 }
 
 absl::Status DestinationEngine::LocateMismatches(
@@ -79,7 +87,7 @@ absl::Status DestinationEngine::LocateMismatches(
     pages_.reset();
     absl::Status status = driver_.Send(kPageQueryMessage, Encode(query));
     if (!status.ok()) return status;
-    status = driver_.PumpUntil("asking for the hashes of pages", kDigestLimitNs,
+    status = driver_.PumpUntil("asking for the hashes of pages", kProofLimitNs,
                                [this] { return pages_.has_value(); });
     if (!status.ok()) return status;
     absl::StatusOr<std::vector<uint64_t>> ours =

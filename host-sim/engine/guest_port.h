@@ -31,9 +31,12 @@ class GuestPort {
   virtual absl::StatusOr<StateSections> SaveState() = 0;
   // Destination: takes that up. The memory is complete.
   virtual absl::Status LoadState(const StateSections& sections) = 0;
-  // Whether memory and state are what the workload left. Stopped. DataLoss
-  // says what is wrong.
-  virtual absl::Status Check() = 0;
+  // Source, after the guest was let go: what its memory must look like at the
+  // destination; empty if it does not know. Stopped.
+  virtual Bytes SaveExpected() = 0;
+  // Destination: whether the memory is what the guest left, and fits
+  // `expected`. Stopped. DataLoss says what is wrong.
+  virtual absl::Status Check(const Bytes& expected) = 0;
   // How much it has done, as a text for a person: "1200 transactions".
   virtual std::string Work() const = 0;
 };

@@ -86,7 +86,7 @@ absl::Status SourceEngine::Connect() {
 absl::Status SourceEngine::AgreeOnMemory() {
   Enter(Phase::kExchange);
   GuestMessage message;
-  message.digests_follow = options_.verify;
+  message.proof_follows = options_.verify;
   message.seed = options_.seed;
   message.workload = options_.workload;
   message.machine = MachineId();

@@ -137,14 +137,16 @@ absl::Status SourceEngine::ServeVerification() {
   Enter(Phase::kVerify);
   absl::Status status;
   if (options_.verify) {
-    std::string table;
-    status = driver_.RunWhilePumping([this, &table] {
-      table = SerializeDigests(ComputeDigests(memory_));
+    Bytes proof;
+    status = driver_.RunWhilePumping([this, &proof] {
+      const std::string table = SerializeDigests(ComputeDigests(memory_));
+      const ByteSpan digests = AsBytes(table);
+      proof = EncodeState(
+          {{kSectionDigests, Bytes(digests.begin(), digests.end())},
+           {kSectionExpected, guest_.SaveExpected()}});
       return absl::OkStatus();
     });
-    if (status.ok()) {
-      status = SendPieces(kDigestsMessage, AsBytes(table), nullptr);
-    }
+    if (status.ok()) status = SendPieces(kProofMessage, proof, nullptr);
   }
   while (status.ok() && !report_.result.has_value()) {
     status = driver_.PumpUntil(

@@ -16,7 +16,7 @@ constexpr uint64_t kPieceHeader = 2 * sizeof(uint64_t);
 
 absl::Status Refuse(const char* why, uint64_t size) {
   return absl::InvalidArgumentError(absl::StrFormat(
-      "the device state of %u bytes %s: the guest is not taken", size, why));
+      "device state or proof of %u bytes %s: run the same mig-host-sim on both sides", size, why));
 }
 
 }  // namespace

@@ -12,20 +12,21 @@
 
 namespace mig::sim {
 
-// Sections of the device state; control_format.h says how they are laid out.
+// Sections of device state and proof; control_format.h has their layout.
 enum StateSection : uint32_t {
-  kSectionWorkload = 1,  // what the workload needs to go on
-  kSectionExpected = 2,  // what its memory must look like
-  kSectionFiller = 3,    // stands for the state of more devices
+  kSectionGuest = 1,     // state: what the guest needs beside its memory
+  kSectionFiller = 2,    // state: stands for that of more devices
+  kSectionDigests = 3,   // proof: the digest table, as guest/digest.h has it
+  kSectionExpected = 4,  // proof: what the guest knows about its memory
 };
 using StateSections = std::map<uint32_t, Bytes>;
 
-// The device state as one piece, and back. A state that is cut, too long,
+// Sections as one piece, and back. What is cut, too long,
 // altered, or has a section twice is InvalidArgument. Any thread.
 Bytes EncodeState(const StateSections& sections);
 absl::StatusOr<StateSections> ParseState(ByteSpan data);
 
-// The STATE or DIGESTS message of the piece of `whole` from `offset`, of at
+// The STATE or PROOF message of the piece of `whole` from `offset`, of at
 // most `max_message` bytes.
 Bytes EncodePiece(ByteSpan whole, uint64_t offset, uint64_t max_message);
 
