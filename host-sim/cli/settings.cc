@@ -135,9 +135,11 @@ absl::StatusOr<SourceSettings> ReadSource(const RawOptions& raw) {
 
 absl::StatusOr<DestinationSettings> ReadDestination(const RawOptions& raw) {
   DestinationSettings settings;
-  settings.report_fd = raw.report_fd;
+  settings.say_busy = raw.say_busy;
   settings.max_memory = PhysicalMemory();
   absl::Status status = Keep(ReadMemory(raw.memory), &settings.memory);
+  status.Update(Keep(ParseDurationNs("--load-delay", raw.load_delay),
+                     &settings.load_delay_ns));
   if (!raw.max_memory.empty()) {
     status.Update(
         Keep(ParseSize("--max-memory", raw.max_memory), &settings.max_memory));

@@ -38,6 +38,8 @@ struct RawOptions {
   std::string pause_at;
   std::string destination_pause_at;  // run only
   std::string run_log;
+  std::string load_delay = "0";
+  bool say_busy = true;
   int report_fd = -1;
 
   std::string workload = "uniform";
@@ -87,7 +89,9 @@ struct SourceSettings {
 struct DestinationSettings {
   std::vector<BlockSpec> memory;  // empty: what the source has
   uint64_t max_memory = 0;        // bytes that a source may ask for
-  int report_fd = -1;             // of `run`: address and report go there
+  // For tests: loading takes this much longer, and whether the peer is told.
+  uint64_t load_delay_ns = 0;
+  bool say_busy = true;
 };
 
 // Each is InvalidArgument in one line for what can't be meant. Any thread.

@@ -99,10 +99,10 @@ absl::Status SimGuest::LoadState(const StateSections& sections) {
   absl::StatusOr<std::unique_ptr<Workload>> workload = AttachWorkload(memory_);
   if (!workload.ok()) return workload.status();
   if ((*workload)->spec() != spec || (*workload)->steps() != steps) {
-    return absl::DataLossError(absl::StrCat(
-        "the memory is not what the state belongs to: it holds '",
-        (*workload)->spec(), "' after ", (*workload)->steps(),
-        " steps, and the state is of '", spec, "' after ", steps));
+    return absl::DataLossError(
+        absl::StrCat("the memory is not what the state belongs to: it holds '",
+                     (*workload)->spec(), "' after ", (*workload)->steps(),
+                     " steps, and the state is of '", spec, "' after ", steps));
   }
   workload_ = *std::move(workload);
   runner_ = std::make_unique<WorkloadRunner>(workload_.get());
@@ -122,10 +122,11 @@ absl::Status SimGuest::Check(const Bytes& expected) {
   absl::Status status = workload_->Verify();
   if (!status.ok() || expected.empty()) return status;
   if (expected.size() != memory_->total_pages() * sizeof(uint32_t)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "page versions of ", expected.size(), " bytes where ",
-        memory_->total_pages(), " pages have 4 each: run the same "
-        "mig-host-sim on both sides"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("page versions of ", expected.size(), " bytes where ",
+                     memory_->total_pages(),
+                     " pages have 4 each: run the same "
+                     "mig-host-sim on both sides"));
   }
   WireReader reader(expected);
   std::vector<uint32_t> versions(memory_->total_pages());

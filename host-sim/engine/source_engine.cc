@@ -30,7 +30,11 @@ SourceEngine::SourceEngine(SourceOptions options, Session* session,
       hooks_(std::move(hooks)),
       sender_(&driver_, memory, options_.max_bandwidth, options_.strict),
       policy_(options_.limits),
-      pending_(*memory) {
+      pending_(*memory),
+      filler_(options_.device_state_bytes) {
+  for (size_t i = 0; i < filler_.size(); ++i) {
+    filler_[i] = static_cast<std::byte>(i * 167 >> 3);
+  }
   driver_.set_message_handler([this](uint32_t type, ByteSpan data) {
     return HandleMessage(type, data);
   });

@@ -140,6 +140,7 @@ class SourceEngine {
   ZeroScanner scanner_;
   ConvergencePolicy policy_;
   PageSet pending_;
+  Bytes filler_;  // made before the guest is stopped
   SourceReport report_;
   SourceProgress progress_;
   bool phase_told_ = false;  // of the round phases

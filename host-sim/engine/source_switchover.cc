@@ -67,13 +67,7 @@ absl::Status SourceEngine::SendState() {
   if (!sections.ok()) {
     return WithContext(sections.status(), "saving the device state");
   }
-  if (options_.device_state_bytes != 0) {
-    Bytes filler(options_.device_state_bytes);
-    for (size_t i = 0; i < filler.size(); ++i) {
-      filler[i] = static_cast<std::byte>(i * 167 >> 3);
-    }
-    (*sections)[kSectionFiller] = std::move(filler);
-  }
+  if (!filler_.empty()) (*sections)[kSectionFiller] = std::move(filler_);
   const Bytes state = EncodeState(*sections);
   report_.state_bytes = state.size();
   return SendPieces(kStateMessage, state, [this] { Enter(Phase::kState); });
@@ -141,9 +135,9 @@ absl::Status SourceEngine::ServeVerification() {
     status = driver_.RunWhilePumping([this, &proof] {
       const std::string table = SerializeDigests(ComputeDigests(memory_));
       const ByteSpan digests = AsBytes(table);
-      proof = EncodeState(
-          {{kSectionDigests, Bytes(digests.begin(), digests.end())},
-           {kSectionExpected, guest_.SaveExpected()}});
+      proof =
+          EncodeState({{kSectionDigests, Bytes(digests.begin(), digests.end())},
+                       {kSectionExpected, guest_.SaveExpected()}});
       return absl::OkStatus();
     });
     if (status.ok()) status = SendPieces(kProofMessage, proof, nullptr);

@@ -15,8 +15,10 @@ namespace {
 constexpr uint64_t kPieceHeader = 2 * sizeof(uint64_t);
 
 absl::Status Refuse(const char* why, uint64_t size) {
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "device state or proof of %u bytes %s: run the same mig-host-sim on both sides", size, why));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("device state or proof of %u bytes %s: run the same "
+                      "mig-host-sim on both sides",
+                      size, why));
 }
 
 }  // namespace
