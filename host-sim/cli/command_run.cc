@@ -142,7 +142,7 @@ ExitCode RunCommand(const RawOptions& given) {
   if (!child.ok()) return fail(child.status().message(), kExitFailed);
   const std::optional<Json> listening =
       ParseReport((*child)->reports().Line(kStartLimitNs));
-  if (!listening.has_value() || !listening->contains("address")) {
+  if (!listening.has_value() || listening->value("address", "").empty()) {
     // It has said why.
     (*child)->Kill();
     return (*child)->Wait(0) == kExitUsage ? kExitUsage : kExitFailed;

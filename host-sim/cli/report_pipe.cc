@@ -10,13 +10,15 @@
 #include <array>
 #include <cerrno>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "report/console.h"
 
 namespace mig::sim {
 
 void SendReportLine(int fd, absl::string_view line) {
-  std::string text = absl::StrCat(line, "\n");
+  const std::string text =
+      absl::StrCat(absl::StripTrailingAsciiWhitespace(line), "\n");
   absl::string_view rest = text;
   while (!rest.empty()) {
     // No SIGPIPE, which would take the guest down with the parent.

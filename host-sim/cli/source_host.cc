@@ -39,7 +39,7 @@ absl::Status SourceHost::Prepare() {
                        });
   if (!tracker.ok()) return tracker.status();
   tracker_ = std::move(tracker->tracker);
-  console_.Note(absl::StrCat("dirty tracking: ", tracker->why));
+  tracker_why_ = tracker->why;
   if (tracker_->observer() == nullptr) return absl::OkStatus();
   return guest_->Observe(tracker_->observer());
 }
@@ -62,6 +62,9 @@ SourceOptions SourceHost::EngineOptions() const {
 SourceEngine::Hooks SourceHost::Hooks() {
   SourceEngine::Hooks hooks;
   hooks.on_phase = [this](Phase phase) {
+    if (phase == Phase::kExchange) {
+      console_.Note(absl::StrCat("dirty tracking: ", tracker_why_));
+    }
     MaybePause(&migration_.pause_at, phase, &console_);
   };
   hooks.on_progress = [this](const SourceProgress& progress) {
@@ -166,6 +169,7 @@ absl::StatusOr<std::unique_ptr<SourceHost>> SourceHost::Create(
 }
 
 std::string SourceHost::table() const {
+  if (report_.rounds.empty()) return "";
   return SourceTable(context_->plugin(), report_);
 }
 

@@ -66,6 +66,7 @@ class SourceHost {
   // The tracker is told of writes by the guest, which stops before it goes.
   std::unique_ptr<DirtyTracker> tracker_;
   std::unique_ptr<SimGuest> guest_;
+  std::string tracker_why_;
   uint64_t next_progress_ns_ = 0;
   SourceReport report_;
   Counters counters_;

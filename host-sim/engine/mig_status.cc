@@ -95,7 +95,8 @@ std::string MigStatusName(int32_t code) {
 absl::Status MigToStatus(int32_t code, const mig_error& error,
                          absl::string_view doing) {
   if (code >= 0) return absl::OkStatus();
-  std::string text = absl::StrCat(doing, ": ", OneLine(error));
+  std::string text =
+      absl::StrCat(doing, doing.empty() ? "" : ": ", OneLine(error));
   if (error.message[0] == '\0') {
     absl::StrAppend(&text, "the plugin gave no reason");
   }

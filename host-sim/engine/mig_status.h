@@ -20,7 +20,7 @@ mig_error NewError();
 std::string MigStatusName(int32_t code);
 
 // Turns what an op answered into a Status. MIG_OK and positive answers are OK.
-// The message is `doing`, the name of the code and the plugin's own words with
+// The message is `doing` if there is one, the plugin's own words, the code and
 // the system's and the provider's number; the canonical code follows the
 // category (rule 5), so that codes of later ABIs are told apart as well.
 absl::Status MigToStatus(int32_t code, const mig_error& error,

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/mig_status.h"
 
@@ -13,13 +13,18 @@ namespace mig::sim {
 namespace {
 
 // The loader lists paths a line each; here every error is one line.
-std::string JoinLines(const char* text) {
+std::string JoinLines(const char* message) {
   std::vector<absl::string_view> lines =
-      absl::StrSplit(text, '\n', absl::SkipWhitespace());
+      absl::StrSplit(message, '\n', absl::SkipWhitespace());
   for (absl::string_view& line : lines) {
     line = absl::StripAsciiWhitespace(line);
   }
-  return absl::StrJoin(lines, "; ");
+  std::string text;
+  for (const absl::string_view line : lines) {
+    const bool list = absl::EndsWith(text, ":");
+    absl::StrAppend(&text, text.empty() ? "" : (list ? " " : "; "), line);
+  }
+  return text;
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ std::vector<std::pair<std::string, uint64_t>> Session::Stats() const {
 absl::Status Session::Error() {
   mig_error error = NewError();
   ops_.session_error(session_, &error);
-  return MigToStatus(error.code, error, "session");
+  return MigToStatus(error.code, error, "");
 }
 
 }  // namespace mig::sim

@@ -102,7 +102,8 @@ absl::Status SessionDriver::PumpUntil(absl::string_view what, uint64_t limit_ns,
   while (!done()) {
     absl::Status status = Pump(kSliceNs);
     if (done()) break;
-    if (!status.ok()) return WithContext(status, what);
+    // The session's own error names peer and phase.
+    if (!status.ok()) return status;
     if (state_.closed || state_.peer_closed) {
       return absl::UnavailableError(
           absl::StrCat(what, ": the peer has closed the session"));
