@@ -272,7 +272,7 @@ struct mig_range {
   uint64_t length;   /* bytes; 0 is legal and does nothing */
   uint32_t block;    /* mig_block.id of this side */
   uint32_t flags;    /* MIG_RANGE_... */
-  uint64_t reserved; /* 0, or the range is refused */
+  uint64_t reserved; /* 0, or the range is an ARGUMENT error */
 };
 
 #define MIG_ROUND_STRICT (1u << 0) /* report a page that is given twice */
@@ -296,8 +296,8 @@ enum mig_event_type {
   MIG_EVENT_WRITE_READY = 7, /* write took less than all: try again */
   MIG_EVENT_HANDOVER = 8,    /* destination: the guest is offered (rule 12) */
   MIG_EVENT_COMMITTED = 9,   /* source: the destination has the guest */
-  MIG_EVENT_HANDOVER_REFUSED =
-      10,                     /* source: run it here; only CLOSED follows */
+  MIG_EVENT_HANDOVER_REFUSED = 10, /* source: run it here; only CLOSED and
+                                      FDS_CHANGED follow, as after ERROR */
   MIG_EVENT_IN_DOUBT = 11,    /* source: lost in handover; code: the cause */
   MIG_EVENT_ERROR = 12,       /* code: the session's first error; once */
   MIG_EVENT_PEER_CLOSED = 13, /* the peer left after the guest was taken over */
@@ -394,8 +394,8 @@ struct mig_transport_ops {
    * [session] State: new. Errors: URI, ADDRESS, PERMISSION, STATE. */
   int32_t (*listen)(struct mig_session *session, const char *uri,
                     struct mig_error *error);
-  /* Source: starts to connect. Outcome: CONNECTED or ERROR. [session]
-   * State: new. Errors: URI, STATE, LIMIT. */
+  /* Source: starts to connect; fd:N is duplicated. Outcome: CONNECTED or ERROR.
+   * [session] State: new. Errors: URI, STATE, LIMIT. */
   int32_t (*connect)(struct mig_session *session, const char *uri,
                      struct mig_error *error);
   /* The URI to give to a peer, with the port that was chosen; copied like
@@ -503,15 +503,16 @@ struct mig_transport_ops {
    * [session] Errors: STATE. */
   int32_t (*handover)(struct mig_session *session, struct mig_error *error);
   /* Tells the peer that this host may not call progress for max_ns, at most
-   * MIG_HOST_BUSY_MAX_NS; 0 ends it early. [session] State: connected until
-   * closed. Errors: STATE. (optional) */
+   * MIG_HOST_BUSY_MAX_NS (more is ARGUMENT); 0 ends it early. [session] State:
+   * connected until closed. Errors: STATE. (optional) */
   int32_t (*host_busy)(struct mig_session *session, uint64_t max_ns,
                        struct mig_error *error);
   /* Ends the session with CANCELLED, tells the peer, wakes a waiting
    * progress; idempotent, never waits, allowed in every state. After the
    * source's handover it withdraws the offer instead: HANDOVER_REFUSED if the
    * peer confirms, COMMITTED if it was taken before, else IN_DOUBT. On the
-   * destination it refuses an offer. Once the guest is taken it does nothing.
+   * destination it refuses an offer. A withdrawn offer is ERROR with
+   * PEER_CANCELLED there. Once the guest is taken it does nothing.
    * [concurrent] */
   void (*cancel)(struct mig_session *session);
   /* Makes a waiting progress, or else the next one, return at once, with

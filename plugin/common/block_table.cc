@@ -150,12 +150,13 @@ Block* BlockTable::FindByName(absl::string_view name) {
 absl::Status BlockTable::CheckRange(const struct mig_range& range,
                                     Block** block) {
   Block* const found = Find(range.block);
-  if (found == nullptr || !found->agreed) {
+  if (found == nullptr || !found->agreed || found->removing) {
     return MakeError(
         MIG_E_BLOCK,
         absl::StrCat("a range names block ", range.block,
-                     found == nullptr ? ", which was not added"
-                                      : ", which was not exchanged yet"));
+                     found == nullptr  ? ", which was not added"
+                     : found->removing ? ", which is being removed"
+                                       : ", which was not exchanged yet"));
   }
   if ((range.flags & ~MIG_RANGE_ZERO) != 0 || range.reserved != 0) {
     return MakeError(

@@ -28,7 +28,8 @@ struct Block {
   uint64_t length = 0;
   uint64_t page_size = 0;
   uint32_t page_shift = 0;
-  bool agreed = false;  // both sides have it; ranges may name it
+  bool agreed = false;    // both sides have it; ranges may name it
+  bool removing = false;  // no new range may name it
   // Destination: pages that may hold something other than zero.
   PageBitmap maybe_nonzero;
   // Source, strict rounds only: pages given in this round.

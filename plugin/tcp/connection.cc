@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tcp/connection.h"
+
+#include "common/error.h"
+
+namespace mig::tcp {
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Create(
+    std::unique_ptr<ByteStream> stream, std::string peer, Poller* poller,
+    uint64_t now_ns) {
+  std::unique_ptr<Connection> connection(
+      new Connection(std::move(stream), std::move(peer), poller, now_ns));
+  if (poller != nullptr && connection->stream_->fd() >= 0) {
+    MIG_RETURN_IF_ERROR(
+        poller->Watch(connection->stream_->fd(), &connection->readiness_));
+  }
+  return connection;
+}
+
+Connection::~Connection() {
+  if (poller_ != nullptr && stream_->fd() >= 0) poller_->Unwatch(stream_->fd());
+}
+
+absl::Status Connection::PumpIn(FrameHandler* handler, uint64_t budget,
+                                uint64_t now_ns, bool* ended) {
+  *ended = ended_;
+  if (ended_ || !readiness_.readable) return absl::OkStatus();
+  const uint64_t before = reader_.counts().wire_bytes;
+  const auto outcome = reader_.Pump(stream_.get(), handler, budget);
+  if (reader_.counts().wire_bytes != before) last_received_ns_ = now_ns;
+  if (!outcome.ok()) return outcome.status();
+  if (*outcome == ReadOutcome::kDry && stream_->fd() >= 0) {
+    readiness_.readable = false;
+  }
+  if (*outcome == ReadOutcome::kEnd) *ended = ended_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Connection::PumpOut(uint64_t now_ns) {
+  if (writer_.empty() || !readiness_.writable) return absl::OkStatus();
+  const uint64_t before = writer_.counts().wire_bytes;
+  bool blocked = false;
+  absl::Status status = writer_.Pump(stream_.get(), &blocked);
+  if (writer_.counts().wire_bytes != before) last_sent_ns_ = now_ns;
+  if (blocked && stream_->fd() >= 0) readiness_.writable = false;
+  return status;
+}
+
+}  // namespace mig::tcp

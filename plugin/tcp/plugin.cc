@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The TCP plugin's face: what it says of itself, its options, and how a
+// session's settings come of them.
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/abi_glue.h"
+#include "common/error.h"
+#include "common/host.h"
+#include "common/options.h"
+#include "tcp/counters.h"
+#include "tcp/session.h"
+
+namespace mig::tcp {
+namespace {
+
+constexpr std::array kOptions = {
+    mig_option{"key", "", "text",
+               "pre-shared key that both sides prove to have (HMAC-SHA256)",
+               MIG_OPTION_STRING, MIG_OPTION_SECRET},
+    mig_option{"key-file", "", "a path",
+               "file that holds the key, so that no command line shows it",
+               MIG_OPTION_STRING, 0},
+    mig_option{"peer-timeout", "10s", "100ms..600s",
+               "silence after which the peer is given up", MIG_OPTION_DURATION,
+               0},
+    mig_option{"connect-timeout", "10s", "100ms..600s",
+               "for looking up and connecting, over all addresses",
+               MIG_OPTION_DURATION, 0},
+    mig_option{"handshake-timeout", "5s", "100ms..600s",
+               "for a connected peer to prove who it is", MIG_OPTION_DURATION,
+               0},
+    mig_option{"close-timeout", "1s", "10ms..60s",
+               "for the last messages to go out in close", MIG_OPTION_DURATION,
+               0},
+    mig_option{"max-message", "1M", "512K..64M",
+               "largest control message offered to the peer", MIG_OPTION_SIZE,
+               0},
+    mig_option{"socket-buffer", "0", "0..1G",
+               "SO_SNDBUF and SO_RCVBUF; 0 leaves it to the system",
+               MIG_OPTION_SIZE, 0},
+    mig_option{"batches", "8", "1..64",
+               "batches of up to 512 ranges or 4 MiB that write takes ahead",
+               MIG_OPTION_INTEGER, 0},
+    mig_option{"threads", "1", "0..1",
+               "0: look names up inside connect instead of on a thread",
+               MIG_OPTION_INTEGER, 0},
+};
+
+absl::StatusOr<std::string> ReadKey(const Options& options) {
+  const std::string& path = options.Text("key-file");
+  if (path.empty()) return options.Text("key");
+  std::ifstream file(path, std::ios::binary);
+  std::string key((std::istreambuf_iterator<char>(file)),
+                  std::istreambuf_iterator<char>());
+  // Editors end files with a line feed, and the peer's may not.
+  while (!key.empty() && (key.back() == '\n' || key.back() == '\r')) {
+    key.pop_back();
+  }
+  constexpr size_t kMaxKey = 4096;
+  if (!file || key.empty() || key.size() > kMaxKey) {
+    return MakeError(
+        MIG_E_OPTION,
+        absl::StrCat("key-file '", path, "' ",
+                     file ? "holds no key of 1 to 4096 bytes" : "can't be read",
+                     ": name a file that holds the key"));
+  }
+  return key;
+}
+
+absl::Status CheckExtensions(const char* wanted) {
+  if (wanted == nullptr) return absl::OkStatus();
+  for (absl::string_view id : absl::StrSplit(wanted, ',', absl::SkipEmpty())) {
+    if (!absl::EndsWith(id, "?")) {
+      return MakeError(MIG_E_UNSUPPORTED,
+                       absl::StrCat("extension '", id,
+                                    "' is not supported: this plugin has none "
+                                    "(write '",
+                                    id, "?' if it can be done without)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void PutText(absl::string_view text, char* to, size_t size) {
+  const size_t length = std::min(text.size(), size - 1);
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
+}
+
+class Context {
+ public:
+  static absl::StatusOr<std::unique_ptr<Context>> Create(const Host& host) {
+    return std::unique_ptr<Context>(new Context(host));
+  }
+  Options& options() { return options_; }
+  absl::StatusOr<std::vector<struct mig_device>> Probe() const;
+  absl::StatusOr<std::unique_ptr<Session>> CreateSession(
+      const struct mig_session_params& params) const;
+
+ private:
+  explicit Context(const Host& host) : host_(host), options_(kOptions) {}
+
+  const Host host_;
+  Options options_;
+};
+
+absl::StatusOr<std::vector<struct mig_device>> Context::Probe() const {
+  struct ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) {
+    return MakeSystemError(MIG_E_DEVICE, "can't list network interfaces",
+                           errno);
+  }
+  std::vector<struct mig_device> devices;
+  for (const struct ifaddrs* entry = list; entry != nullptr;
+       entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const sa_family_t family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    SocketAddress address;
+    address.size = family == AF_INET ? sizeof(struct sockaddr_in)
+                                     : sizeof(struct sockaddr_in6);
+    std::memcpy(&address.storage, entry->ifa_addr, address.size);
+    struct mig_device device = {};
+    const bool up = (entry->ifa_flags & IFF_UP) != 0;
+    device.flags = up ? MIG_DEVICE_USABLE : 0u;
+    PutText(entry->ifa_name, device.name, sizeof(device.name));
+    PutText(FormatAddress(address), device.address, sizeof(device.address));
+    PutText(up ? "network interface, up"
+               : "network interface is down: bring it up (ip link set up)",
+            device.detail, sizeof(device.detail));
+    devices.push_back(device);
+  }
+  freeifaddrs(list);
+  return devices;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
+    const struct mig_session_params& params) const {
+  if (params.role != MIG_ROLE_SOURCE && params.role != MIG_ROLE_DESTINATION) {
+    return MakeError(MIG_E_ARGUMENT,
+                     absl::StrCat("role ", params.role,
+                                  " does not exist: give 1 for source or 2 for "
+                                  "destination"));
+  }
+  if (params.flags != 0) {
+    return MakeError(
+        MIG_E_ARGUMENT,
+        absl::StrCat("session flags ", params.flags, " are unknown: give 0"));
+  }
+  MIG_RETURN_IF_ERROR(CheckExtensions(params.extensions));
+  auto key = ReadKey(options_);
+  if (!key.ok()) return key.status();
+  SessionSettings settings;
+  settings.opener.key = *std::move(key);
+  Hello& hello = settings.opener.hello;
+  hello.role = params.role;
+  hello.auth = settings.opener.key.empty() ? 0 : 1;
+  std::copy_n(params.vm_uuid, MIG_UUID_SIZE, hello.uuid.begin());
+  hello.attempt = params.attempt;
+  hello.max_message = options_.Number("max-message");
+  hello.window = 4 * hello.max_message;
+  hello.peer_timeout_ns = options_.Number("peer-timeout");
+  settings.opener.tuning = {hello.peer_timeout_ns,
+                            options_.Number("socket-buffer")};
+  settings.opener.connect_timeout_ns = options_.Number("connect-timeout");
+  settings.opener.handshake_timeout_ns = options_.Number("handshake-timeout");
+  settings.opener.threads = options_.Number("threads") > 0;
+  settings.close_timeout_ns = options_.Number("close-timeout");
+  settings.batches = options_.Number("batches");
+  return Session::Create(&host_, std::move(settings));
+}
+
+const struct mig_transport_ops* Ops() {
+  static const struct mig_transport_ops ops = [] {
+    struct mig_transport_ops table = {};
+    table.size = sizeof(table);
+    table.abi_version = MIG_ABI_VERSION;
+    table.name = "tcp";
+    table.version = MIG_PLUGIN_VERSION;
+    table.description = "guest memory over TCP or unix sockets, without copies";
+    table.licenses = "BSD-2-Clause AND Apache-2.0";
+    table.uri_schemes = "tcp,unix,fd";
+    table.wire_version_min = kWireVersion;
+    table.wire_version_max = kWireVersion;
+    table.options = kOptions.data();
+    table.option_count = kOptions.size();
+    table.option_size = sizeof(struct mig_option);
+    table.counters = CounterTable().data();
+    table.counter_count = static_cast<uint32_t>(CounterTable().size());
+    table.counter_size = sizeof(struct mig_counter);
+    AbiGlue<Context, Session>::Fill(&table);
+    return table;
+  }();
+  return &ops;
+}
+
+}  // namespace
+}  // namespace mig::tcp
+
+extern "C" __attribute__((visibility("default"))) int32_t mig_transport_query(
+    uint32_t host_abi_min, uint32_t host_abi_max,
+    const struct mig_transport_ops** ops, struct mig_error* error) {
+  if (ops == nullptr) {
+    return mig::FillPlainError(MIG_E_ARGUMENT, "a null pointer for ops", error);
+  }
+  if (host_abi_min > MIG_ABI_VERSION || host_abi_max < MIG_ABI_VERSION) {
+    return mig::FillPlainError(
+        MIG_E_VERSION,
+        "the tcp plugin speaks ABI version 1 only: use a host or a plugin of "
+        "the same major version",
+        error);
+  }
+  *ops = mig::tcp::Ops();
+  return MIG_OK;
+}

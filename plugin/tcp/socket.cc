@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tcp/socket.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "common/error.h"
+
+namespace mig::tcp {
+namespace {
+
+constexpr int kSocketFlags = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+
+void SetOption(int fd, int level, int name, int value) {
+  setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+const struct sockaddr* Generic(const SocketAddress& address) {
+  return reinterpret_cast<const struct sockaddr*>(&address.storage);
+}
+
+std::string UnixPath(const SocketAddress& address) {
+  constexpr size_t kHead = offsetof(struct sockaddr_un, sun_path);
+  const auto* unix_address =
+      reinterpret_cast<const struct sockaddr_un*>(&address.storage);
+  if (address.size <= kHead) return "";
+  return std::string(unix_address->sun_path,
+                     strnlen(unix_address->sun_path, address.size - kHead));
+}
+
+// A socket file whose server is gone refuses; one that is served must stay.
+bool RemoveStaleUnixSocket(const SocketAddress& address) {
+  const UniqueFd probe(socket(AF_UNIX, kSocketFlags, 0));
+  if (connect(probe.get(), Generic(address), address.size) == 0 ||
+      errno != ECONNREFUSED) {
+    return false;
+  }
+  return unlink(UnixPath(address).c_str()) == 0;
+}
+
+absl::Status ListenFailure(const SocketAddress& address, int error) {
+  const std::string name = FormatAddress(address);
+  if (error == EACCES || error == EPERM) {
+    return MakeSystemError(
+        MIG_E_PERMISSION,
+        absl::StrCat("can't listen at ", name,
+                     " (ports below 1024 and some folders need privileges)"),
+        error);
+  }
+  return MakeSystemError(
+      MIG_E_ADDRESS,
+      absl::StrCat("can't listen at ", name,
+                   ": choose another port or path, port 0 for any free one, "
+                   "or an address of this machine"),
+      error);
+}
+
+}  // namespace
+
+std::string FormatAddress(const SocketAddress& address) {
+  if (address.storage.ss_family == AF_UNIX) {
+    const std::string path = UnixPath(address);
+    return absl::StrCat("unix:", path.empty() ? "(unnamed)" : path);
+  }
+  std::array<char, NI_MAXHOST> host;
+  std::array<char, NI_MAXSERV> port;
+  if (getnameinfo(Generic(address), address.size, host.data(), host.size(),
+                  port.data(), port.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "(unknown address)";
+  }
+  const bool v6 = address.storage.ss_family == AF_INET6;
+  return absl::StrCat("tcp://", v6 ? "[" : "", host.data(), v6 ? "]:" : ":",
+                      port.data());
+}
+
+absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
+                                                   const std::string& port,
+                                                   bool passive,
+                                                   bool numeric_only) {
+  struct addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  if (passive) hints.ai_flags |= AI_PASSIVE;
+  if (numeric_only) hints.ai_flags |= AI_NUMERICHOST;
+  struct addrinfo* list = nullptr;
+  const int failure = getaddrinfo(host.empty() ? nullptr : host.c_str(),
+                                  port.c_str(), &hints, &list);
+  if (failure != 0) {
+    return MakeError(MIG_E_PEER_UNREACHABLE,
+                     absl::StrCat("host '", host,
+                                  "' has no address: ", gai_strerror(failure),
+                                  ": check the name, or give a number"),
+                     failure == EAI_SYSTEM ? errno : 0);
+  }
+  std::vector<SocketAddress> addresses;
+  for (const struct addrinfo* entry = list; entry != nullptr;
+       entry = entry->ai_next) {
+    if (entry->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    SocketAddress address;
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.size = entry->ai_addrlen;
+    addresses.push_back(address);
+  }
+  freeaddrinfo(list);
+  return addresses;
+}
+
+SocketAddress UnixAddress(const std::string& path) {
+  SocketAddress address;
+  auto* unix_address = reinterpret_cast<struct sockaddr_un*>(&address.storage);
+  unix_address->sun_family = AF_UNIX;
+  // ParseUri has checked the length.
+  std::memcpy(unix_address->sun_path, path.c_str(), path.size() + 1);
+  address.size = static_cast<socklen_t>(offsetof(struct sockaddr_un, sun_path) +
+                                        path.size() + 1);
+  return address;
+}
+
+absl::StatusOr<UniqueFd> StartConnect(const SocketAddress& address,
+                                      int* error) {
+  UniqueFd fd(socket(address.storage.ss_family, kSocketFlags, 0));
+  if (!fd.valid()) {
+    *error = errno;
+    if (errno == EAFNOSUPPORT) return fd;
+    return MakeSystemError(MIG_E_LIMIT, "can't make a socket", errno);
+  }
+  *error = connect(fd.get(), Generic(address), address.size) == 0 ? 0 : errno;
+  return fd;
+}
+
+int ConnectResult(int fd) {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error;
+}
+
+absl::StatusOr<UniqueFd> Listen(const SocketAddress& address) {
+  UniqueFd fd(socket(address.storage.ss_family, kSocketFlags, 0));
+  if (!fd.valid()) return ListenFailure(address, errno);
+  if (address.storage.ss_family == AF_UNIX) {
+    int bound = bind(fd.get(), Generic(address), address.size);
+    if (bound != 0 && errno == EADDRINUSE && RemoveStaleUnixSocket(address)) {
+      bound = bind(fd.get(), Generic(address), address.size);
+    } else if (bound != 0) {
+      errno = errno == ECONNREFUSED ? EADDRINUSE : errno;
+    }
+    if (bound != 0) return ListenFailure(address, errno);
+  } else {
+    SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    if (bind(fd.get(), Generic(address), address.size) != 0) {
+      return ListenFailure(address, errno);
+    }
+  }
+  constexpr int kBacklog = 16;
+  if (listen(fd.get(), kBacklog) != 0) return ListenFailure(address, errno);
+  return fd;
+}
+
+absl::StatusOr<UniqueFd> Accept(int listener, std::string* peer) {
+  UniqueFd fd(
+      accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (fd.valid()) {
+    *peer = PeerName(fd.get());
+    return fd;
+  }
+  switch (errno) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      return MakeSystemError(MIG_E_LIMIT, "can't accept a connection", errno);
+    default:
+      // Nothing there, or it went away while waiting (accept(2) lists them).
+      return fd;
+  }
+}
+
+absl::StatusOr<UniqueFd> AdoptFd(int fd, bool* listening) {
+  int type = 0;
+  int accepts = 0;
+  socklen_t size = sizeof(int);
+  if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 ||
+      type != SOCK_STREAM ||
+      getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) != 0) {
+    return MakeError(MIG_E_URI,
+                     absl::StrCat("fd ", fd,
+                                  " is no stream socket: hand over a "
+                                  "connected or listening one"));
+  }
+  UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) {
+    return MakeSystemError(MIG_E_LIMIT, absl::StrCat("can't duplicate fd ", fd),
+                           errno);
+  }
+  *listening = accepts != 0;
+  return copy;
+}
+
+void Tune(int fd, const SocketTuning& tuning) {
+  if (tuning.buffer_bytes > 0) {
+    const int bytes =
+        static_cast<int>(std::min<uint64_t>(tuning.buffer_bytes, 1u << 30));
+    SetOption(fd, SOL_SOCKET, SO_SNDBUF, bytes);
+    SetOption(fd, SOL_SOCKET, SO_RCVBUF, bytes);
+  }
+  const sa_family_t family = LocalAddress(fd).storage.ss_family;
+  if (family != AF_INET && family != AF_INET6) return;
+  const int timeout_ms = static_cast<int>(
+      std::min<uint64_t>(tuning.user_timeout_ns / 1'000'000, 1u << 30));
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
+  SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, std::max(1, timeout_ms / 2000));
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, timeout_ms / 8000));
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+}
+
+SocketAddress LocalAddress(int fd) {
+  SocketAddress address;
+  address.size = sizeof(address.storage);
+  if (getsockname(fd, reinterpret_cast<struct sockaddr*>(&address.storage),
+                  &address.size) != 0) {
+    address = SocketAddress();
+  }
+  return address;
+}
+
+std::string PeerName(int fd) {
+  SocketAddress address;
+  address.size = sizeof(address.storage);
+  if (getpeername(fd, reinterpret_cast<struct sockaddr*>(&address.storage),
+                  &address.size) != 0) {
+    return "(unknown peer)";
+  }
+  return FormatAddress(address);
+}
+
+}  // namespace mig::tcp

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Sockets: making them, and naming their ends.
+#ifndef PLUGIN_TCP_SOCKET_H_
+#define PLUGIN_TCP_SOCKET_H_
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tcp/stream.h"
+#include "tcp/uri.h"
+
+namespace mig::tcp {
+
+struct SocketAddress {
+  struct sockaddr_storage storage = {};
+  socklen_t size = 0;
+};
+
+struct SocketTuning {
+  uint64_t user_timeout_ns = 0;  // TCP_USER_TIMEOUT and keepalive, RFC 5482
+  uint64_t buffer_bytes = 0;     // SO_SNDBUF and SO_RCVBUF; 0: the system's
+};
+
+// "tcp://127.0.0.1:4444", "tcp://[fe80::1%eth0]:4444", "unix:/path".
+std::string FormatAddress(const SocketAddress& address);
+
+// Looks a name up (getaddrinfo, may block on the network) or reads a number.
+// `passive`: for listening. `numeric_only` never blocks. Errors: UNREACHABLE.
+absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
+                                                   const std::string& port,
+                                                   bool passive,
+                                                   bool numeric_only);
+// The address of a unix: URI.
+SocketAddress UnixAddress(const std::string& path);
+
+// Starts to connect without waiting: *error is 0 when it is connected,
+// EINPROGRESS, or why not. Errors: LIMIT.
+absl::StatusOr<UniqueFd> StartConnect(const SocketAddress& address, int* error);
+// Why a connect that was in progress failed; 0: it did not.
+int ConnectResult(int fd);
+
+// Binds and listens. A left-over unix socket that nobody serves is replaced.
+// Errors: ADDRESS, PERMISSION.
+absl::StatusOr<UniqueFd> Listen(const SocketAddress& address);
+// The next connection, an invalid fd if there is none now. Errors: LIMIT.
+absl::StatusOr<UniqueFd> Accept(int listener, std::string* peer);
+
+// A CLOEXEC duplicate of the host's fd, which must be a stream socket;
+// *listening says which kind. Errors: URI.
+absl::StatusOr<UniqueFd> AdoptFd(int fd, bool* listening);
+
+// No delay, keepalive, timeouts and buffers; a no-op on other than TCP. A
+// system that refuses one of them is not a failure.
+void Tune(int fd, const SocketTuning& tuning);
+
+SocketAddress LocalAddress(int fd);
+std::string PeerName(int fd);
+
+}  // namespace mig::tcp
+
+#endif  // PLUGIN_TCP_SOCKET_H_
