@@ -68,8 +68,10 @@ void Session::CheckEvent(const mig_event& event) {
   if (event.type == MIG_EVENT_ERROR || event.type == MIG_EVENT_IN_DOUBT) {
     EXPECT_LT(event.code, 0) << EventName(event.type) << " without a cause";
   }
-  if (IsSourceOnly(event.type)) EXPECT_EQ(role_, MIG_ROLE_SOURCE);
-  if (event.type == MIG_EVENT_HANDOVER) EXPECT_EQ(role_, MIG_ROLE_DESTINATION);
+  EXPECT_TRUE(role_ == MIG_ROLE_SOURCE || !IsSourceOnly(event.type))
+      << EventName(event.type) << " on a destination";
+  EXPECT_TRUE(role_ == MIG_ROLE_DESTINATION ||
+              event.type != MIG_EVENT_HANDOVER);
   CheckOrder(event.type);
 }
 

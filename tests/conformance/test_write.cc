@@ -14,7 +14,7 @@ namespace {
 class Write : public Conformance {};
 
 // More than a transport would buffer between two hosts.
-constexpr uint64_t kLarge = 256ULL << 20;
+constexpr uint64_t kLarge = 64ULL << 20;
 
 // Takes as much as the source accepts while the peer stands still, and answers
 // what is left. Sets *taken to the sum of bytes.
