@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef MIGTRANSPORT_HOST_SIM_GUEST_PRESENCE_MAP_H_
+#define MIGTRANSPORT_HOST_SIM_GUEST_PRESENCE_MAP_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "guest/guest_memory.h"
+
+namespace mig::sim {
+
+// Tells pages that were never written, and so are zero, without touching them:
+// reading them would map the zero page (anonymous memory) or even allocate
+// (memfd), which a sparse guest cannot afford. One thread each; not across
+// fork.
+class PresenceMap {
+ public:
+  struct Run {
+    uint64_t first = 0;  // page of the block
+    uint64_t count = 0;
+    bool present = false;  // false: all of it reads zero
+  };
+
+  PresenceMap();
+  PresenceMap(const PresenceMap&) = delete;
+  PresenceMap& operator=(const PresenceMap&) = delete;
+  ~PresenceMap();
+
+  // Splits pages [first, first + count) of `block` into runs, ascending and
+  // without gaps. Says present where it cannot find out. The guest is stopped.
+  std::vector<Run> Runs(const GuestBlock& block, uint64_t first,
+                        uint64_t count);
+
+ private:
+  std::vector<Run> FileRuns(const GuestBlock& block, uint64_t first,
+                            uint64_t count) const;
+  std::vector<Run> PagemapRuns(const GuestBlock& block, uint64_t first,
+                               uint64_t count);
+
+  int pagemap_;  // -1 without /proc
+  std::vector<uint64_t> entries_;
+};
+
+}  // namespace mig::sim
+
+#endif  // MIGTRANSPORT_HOST_SIM_GUEST_PRESENCE_MAP_H_

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+#include <chrono>
+#include <memory>
+
+#include "guest/dirty_tracker.h"
+#include "guest/workload_runner.h"
+#include "migrate.h"
+
+namespace mig::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+void Sleep(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
+
+// Counts its steps in plain memory: a step after Pause is a data race too.
+class CountingWorkload final : public Workload {
+ public:
+  explicit CountingWorkload(GuestMemory* memory)
+      : Workload({"count", memory, 0, nullptr}) {}
+  absl::Status Init() override { return absl::OkStatus(); }
+  absl::Status Attach() override { return absl::OkStatus(); }
+  absl::Status Verify() override { return absl::OkStatus(); }
+  std::string Summary() const override { return ""; }
+  absl::Status Step() override {
+    inside = true;
+    ++count;
+    if (step_us > 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(step_us));
+    }
+    inside = false;
+    if (count == fail_at) return absl::InternalError("as planned");
+    return absl::OkStatus();
+  }
+  bool Done() const override { return count == done_at; }
+  int64_t DelayNs() override { return delay_ns; }
+  void SkipTime(int64_t ns) override { skipped_ns += ns; }
+
+  uint64_t count = 0;
+  bool inside = false;
+  int step_us = 0;
+  uint64_t fail_at = 0;
+  uint64_t done_at = 0;
+  int64_t delay_ns = 0;
+  int64_t skipped_ns = 0;
+};
+
+class RunnerTest : public testing::Test {
+ protected:
+  void AwaitEnd() {
+    for (int i = 0; i < 5000 && !runner_.ended(); ++i) Sleep(1);
+    ASSERT_TRUE(runner_.ended());
+  }
+  GuestMemory memory_ = MakeMemory({"ram:64K"});
+  CountingWorkload workload_{&memory_};
+  WorkloadRunner runner_{&workload_};
+};
+
+TEST_F(RunnerTest, RunsNoStepBetweenPauseAndResume) {
+  MIG_ASSERT_OK(runner_.Start());
+  uint64_t last = 0;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_GE(runner_.Pause(), 0);
+    EXPECT_FALSE(workload_.inside);
+    const uint64_t count = workload_.count;
+    if (i % 20 == 0) Sleep(5);
+    EXPECT_EQ(workload_.count, count);
+    EXPECT_GE(count, last);
+    EXPECT_EQ(runner_.steps(), count);
+    last = count;
+    runner_.Resume();
+    Sleep(1);
+  }
+  runner_.Stop();
+  EXPECT_GT(workload_.count, 100U);
+}
+
+TEST_F(RunnerTest, PauseTakesAsLongAsTheStepThatRuns) {
+  workload_.step_us = 50'000;
+  MIG_ASSERT_OK(runner_.Start());
+  Sleep(10);
+  const int64_t ns = runner_.Pause();
+  EXPECT_GT(ns, 5'000'000);
+  EXPECT_FALSE(workload_.inside);
+  // It stands already.
+  EXPECT_LT(runner_.Pause(), 5'000'000);
+}
+
+TEST_F(RunnerTest, StaysPausedUntilResumedThoughRunPausedCameBetween) {
+  MIG_ASSERT_OK(runner_.Start());
+  runner_.Pause();
+  const uint64_t count = workload_.count;
+  bool called = false;
+  runner_.RunPaused([&] { called = true; });
+  EXPECT_TRUE(called);
+  Sleep(5);
+  EXPECT_EQ(workload_.count, count);
+  runner_.Resume();
+  Sleep(20);
+  runner_.RunPaused([&] { EXPECT_GT(workload_.count, count); });
+  Sleep(20);
+  const uint64_t later = runner_.steps();
+  Sleep(20);
+  EXPECT_GT(runner_.steps(), later);
+}
+
+TEST_F(RunnerTest, StartsPausedWhenPausedBefore) {
+  runner_.Pause();
+  MIG_ASSERT_OK(runner_.Start());
+  Sleep(5);
+  EXPECT_EQ(workload_.count, 0U);
+  EXPECT_EQ(runner_.Start().code(), absl::StatusCode::kFailedPrecondition);
+  runner_.Stop();
+}
+
+TEST_F(RunnerTest, KeepsTheErrorThatEndedTheGuest) {
+  workload_.fail_at = 7;
+  MIG_ASSERT_OK(runner_.Start());
+  AwaitEnd();
+  EXPECT_EQ(runner_.status().message(), "as planned");
+  runner_.Pause();
+  EXPECT_EQ(workload_.count, 7U);
+}
+
+TEST_F(RunnerTest, EndsWithoutErrorWhenTheWorkIsDone) {
+  workload_.done_at = 9;
+  MIG_ASSERT_OK(runner_.Start());
+  AwaitEnd();
+  MIG_EXPECT_OK(runner_.status());
+  EXPECT_EQ(runner_.steps(), 9U);
+}
+
+TEST_F(RunnerTest, PauseAndStopDoNotWaitForAnIdleGuest) {
+  workload_.delay_ns = 10'000'000'000;
+  MIG_ASSERT_OK(runner_.Start());
+  Sleep(5);
+  EXPECT_LT(runner_.Pause(), 1'000'000'000);
+  runner_.Resume();
+  const auto start = std::chrono::steady_clock::now();
+  runner_.Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+TEST_F(RunnerTest, ThrottleTakesItsShareOfTheTimeAndSaysSo) {
+  workload_.step_us = 100;
+  MIG_ASSERT_OK(runner_.Start());
+  runner_.SetThrottle(80);
+  Sleep(50);
+  runner_.Pause();
+  workload_.skipped_ns = 0;
+  runner_.Resume();
+  Sleep(500);
+  runner_.Pause();
+  EXPECT_NEAR(static_cast<double>(workload_.skipped_ns), 400e6, 80e6);
+  runner_.SetThrottle(0);
+  runner_.Resume();
+  Sleep(5);
+  runner_.Pause();
+  workload_.skipped_ns = 0;
+  runner_.Resume();
+  Sleep(100);
+  runner_.Pause();
+  EXPECT_LT(workload_.skipped_ns, 20'000'000);
+}
+
+// The whole of a migration, but for the wire: rounds while the guest runs,
+// the last one while it stands.
+TEST(Rounds, CopyTheGuestByteForByteUnderEachTracker) {
+  const std::vector<std::string> blocks = {"ram:4M", "vga:1M"};
+  for (const char* kind : {"uffd", "soft-dirty", "mprotect", "simulated"}) {
+    Guest source = MakeGuest(blocks, "uniform:fill=50");
+    WorkloadRunner runner(source.workload.get());
+    absl::StatusOr<TrackerChoice> choice = MakeDirtyTracker(
+        kind, source.memory.get(),
+        [&](const std::function<void()>& call) { runner.RunPaused(call); });
+    if (!choice.ok()) continue;
+    DirtyTracker* tracker = choice->tracker.get();
+    source.workload->set_observer(tracker->observer());
+    const GuestMemory target = MakeMemory(blocks);
+    MIG_ASSERT_OK(runner.Start());
+    MIG_ASSERT_OK(tracker->Start());
+    const auto round = [&](bool all) {
+      for (const GuestBlock& block : source.memory->blocks()) {
+        DirtyBitmap dirty(block.pages());
+        ASSERT_TRUE(tracker->FetchAndClear(block, &dirty).ok());
+        if (all) dirty.SetAll();
+        dirty.ForEachRange([&](uint64_t first, uint64_t count) {
+          KernelCopy(target.blocks()[block.id].base + first * kPageSize,
+                     block.base + first * kPageSize, count * kPageSize);
+        });
+      }
+    };
+    round(true);
+    for (int i = 0; i < 5; ++i) round(false);
+    runner.Pause();
+    round(false);
+    EXPECT_GT(runner.steps(), 0U) << kind;
+    EXPECT_TRUE(SameMemory(*source.memory, target)) << kind;
+    MIG_EXPECT_OK(tracker->Stop());
+  }
+}
+
+}  // namespace
+}  // namespace mig::sim
