@@ -146,6 +146,9 @@ struct Commands {
               "As at the source; default: what the source describes");
     run->add_option("--listen", raw->uri,
                     "Where the destination listens (a free local place)");
+    run->add_flag("--one-process", raw->one_process,
+                  "Both sides on two threads, for plugins that reach no "
+                  "further (example)");
     run->add_option("--destination-pause-at", raw->destination_pause_at)
         ->group(kHidden);
     source

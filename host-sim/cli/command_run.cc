@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "cli/child_process.h"
 #include "cli/commands.h"
 #include "cli/host_setup.h"
+#include "cli/run_parts.h"
 #include "cli/source_host.h"
 
 namespace mig::sim {
@@ -62,40 +62,10 @@ std::vector<std::string> DestinationArguments(const RawOptions& raw) {
   return arguments;
 }
 
-// A place on this machine for the first kind of URI that the plugin has.
-std::string LocalUri(const Plugin& plugin) {
-  const std::vector<std::string> schemes =
-      absl::StrSplit(plugin.ops().uri_schemes, ',');
-  return absl::StrCat(schemes.front(), "://127.0.0.1:0");
-}
-
 uint64_t ChildLimitNs(const SourceHost& source, const RunLength& after) {
   if (source.report().end == SourceEnd::kInDoubt) return kDoubtLimitNs;
   if (source.report().end != SourceEnd::kMigrated) return kEndLimitNs;
   return after.is_time ? after.value + kEndLimitNs : kStepsLimitNs;
-}
-
-// Both sides' reports as one: verified only if both say so.
-Json Merge(const Json& source, const std::optional<Json>& destination) {
-  Json json = source;
-  json["side"] = "both";
-  if (!destination.has_value()) {
-    if (json["outcome"] == "migrated") {
-      json["verified"] = false;
-      json["unverified"] = "the destination did not report";
-    }
-    return json;
-  }
-  const bool verified = destination->value("verified", false);
-  if (json.value("verified", false) && !verified) {
-    json["verified"] = false;
-    json["unverified"] = destination->value("unverified", "");
-  }
-  if (!json.contains("guest") && destination->contains("guest")) {
-    json["guest"] = destination->at("guest");
-  }
-  json["destination"] = *destination;
-  return json;
 }
 
 std::optional<Json> ParseReport(const std::optional<std::string>& line) {
@@ -137,6 +107,7 @@ ExitCode RunCommand(const RawOptions& given) {
   absl::StatusOr<std::unique_ptr<SourceHost>> source = SourceHost::Create(raw);
   if (!source.ok()) return fail(source.status().message(), kExitUsage);
   if (raw.uri.empty()) raw.uri = LocalUri((*source)->plugin());
+  if (raw.one_process) return RunInOneProcess(raw, source->get());
   absl::StatusOr<std::unique_ptr<ChildProcess>> child =
       ChildProcess::Start(DestinationArguments(raw));
   if (!child.ok()) return fail(child.status().message(), kExitFailed);
@@ -157,7 +128,7 @@ ExitCode RunCommand(const RawOptions& given) {
   absl::StatusOr<RunLength> after = ParseRunLength("--after", raw.after);
   const std::optional<Json> report =
       Collect(**source, *after, child->get(), &console);
-  const Json json = Merge((*source)->json(), report);
+  const Json json = MergeReports((*source)->json(), report);
   if (code == kExitOk && (*child)->Wait(0) != kExitOk) code = kExitUnverified;
   PrintToStdout(raw.json ? DumpJson(json, true) : (*source)->table());
   return code;

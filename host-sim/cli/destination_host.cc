@@ -97,9 +97,7 @@ DestinationEngine::Hooks DestinationHost::Hooks() {
     }
     console_.Progress(DestinationProgressLine(state, phase, received));
   };
-  hooks.on_running = [this] {
-    console_.Note(absl::StrCat("the guest runs here: ", report_.address));
-  };
+  hooks.on_running = [this] { console_.Note("the guest runs here"); };
   return hooks;
 }
 

@@ -37,6 +37,7 @@ struct RawOptions {
   std::string max_memory;
   std::string pause_at;
   std::string destination_pause_at;  // run only
+  bool one_process = false;          // run only
   std::string run_log;
   std::string load_delay = "0";
   bool say_busy = true;
