@@ -57,6 +57,9 @@ class StampWorkload : public Workload {
   uint64_t total_pages() const { return starts_.back(); }
   uint64_t stamped_pages() const { return total_pages() - reserved_pages(); }
 
+  // OK if the state fits, with a page to write beside it.
+  absl::Status CheckRoom() const;
+
   void WritePage(uint64_t number);
   // The number of page 0 of block `id`.
   uint64_t FirstPageOf(uint32_t id) const { return starts_[id]; }
@@ -71,7 +74,6 @@ class StampWorkload : public Workload {
   };
   Place PlaceOf(uint64_t number) const;
   std::string NameOf(uint64_t number) const;
-  absl::Status CheckRoom() const;
   void Fill();
   // Calls `visit(page number, present)` for each stamped page from several
   // threads.

@@ -20,10 +20,10 @@ struct Kind {
 };
 
 constexpr Kind kKinds[] = {
-    {"idle", MakeIdle},
-    {"uniform", MakeUniform},
-    {"hotset", MakeHotset},
-    {"sequential", MakeSequential},
+    {"idle", MakeIdle},       {"uniform", MakeUniform},
+    {"hotset", MakeHotset},   {"sequential", MakeSequential},
+    {"trace", MakeTrace},     {"bank", MakeBank},
+    {"machine", MakeMachine},
 };
 
 int64_t SteadyNs() {

@@ -24,7 +24,7 @@ constexpr uint64_t kChunk = uint64_t{2} << 20;
 
 // All that a handler looks at is atomic: a signal can come at any instruction.
 struct Slot {
-  std::atomic<uintptr_t> base{0};  // 0: free; stored last, cleared first
+  std::atomic<std::byte*> base{nullptr};  // null: free; stored last
   std::atomic<uint64_t> length{0};
   std::atomic<uint64_t> unit{0};
   std::atomic<AtomicBitmap*> bits{nullptr};
@@ -36,16 +36,15 @@ std::mutex g_mutex;  // of installing and of taking slots
 bool g_installed = false;
 struct sigaction g_previous = {};
 
-bool MakeWritable(uintptr_t start, uint64_t length) {
-  return mprotect(reinterpret_cast<void*>(start), length,
-                  PROT_READ | PROT_WRITE) == 0;
+bool MakeWritable(std::byte* start, uint64_t length) {
+  return mprotect(start, length, PROT_READ | PROT_WRITE) == 0;
 }
 
 // Bits are set after the memory was made writable, never before: a fetch
 // between the two would protect the page, see it made writable again, and
 // write after write would go unseen. This way round it at worst reports a page
 // that was not written.
-bool OpenRange(const Slot& slot, uintptr_t base, uint64_t offset,
+bool OpenRange(const Slot& slot, std::byte* base, uint64_t offset,
                uint64_t length) {
   if (!MakeWritable(base + offset, length)) return false;
   AtomicBitmap* bits = slot.bits.load();
@@ -59,10 +58,11 @@ bool OpenRange(const Slot& slot, uintptr_t base, uint64_t offset,
 // 65530 of them. When they run out, larger pieces are opened, which merges
 // some; the whole block always works.
 bool HandleWrite(const Slot& slot, uintptr_t address) {
-  const uintptr_t base = slot.base.load();
+  std::byte* base = slot.base.load();
   const uint64_t length = slot.length.load();
-  if (base == 0 || address < base || address - base >= length) return false;
-  const uint64_t offset = address - base;
+  const uint64_t offset = address - reinterpret_cast<uintptr_t>(base);
+  // An address below the base wraps to an offset far above the length.
+  if (base == nullptr || offset >= length) return false;
   const uint64_t unit = slot.unit.load();
   if (OpenRange(slot, base, offset / unit * unit, unit)) return true;
   const uint64_t chunk = offset / kChunk * kChunk;
@@ -130,11 +130,11 @@ absl::StatusOr<int> WatchWrites(std::byte* base, uint64_t length, uint64_t unit,
   if (!status.ok()) return status;
   for (size_t i = 0; i < kSlots; ++i) {
     Slot& slot = g_slots[i];
-    if (slot.base.load() != 0) continue;
+    if (slot.base.load() != nullptr) continue;
     slot.length = length;
     slot.unit = unit;
     slot.bits = bits;
-    slot.base = reinterpret_cast<uintptr_t>(base);
+    slot.base = base;
     return static_cast<int>(i);
   }
   return absl::ResourceExhaustedError(absl::StrFormat(
@@ -149,7 +149,7 @@ void RetireWatch(int slot) {
 }
 
 void ForgetWatch(int slot) {
-  g_slots[slot].base = 0;
+  g_slots[slot].base = nullptr;
   AwaitHandlers();
   g_slots[slot].bits = nullptr;
 }

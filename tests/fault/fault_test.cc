@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// C08, C33: either side is killed or stopped in each phase. Both sides end in
+// a bounded time and say where and with whom, the guest runs on exactly one of
+// them or the source is in doubt, and the next migration works at once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "migration.h"
+
+namespace mig::test {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+
+constexpr int kOk = 0, kFailed = 1, kInDoubt = 3, kUnverified = 4;
+
+// The peer's silence may last a second; the rest is for slow machines.
+constexpr Millis kBound(20000);
+constexpr Millis kReach(60000);
+
+Arguments Common() {
+  return {"--plugin-option", "peer-timeout=1s",
+          "--plugin-option", "handshake-timeout=1s",
+          "--plugin-option", "connect-timeout=2s",
+          "--peer-wait",     "3s",
+          "--after",         "100ms"};
+}
+
+// Device state of more than the peer gives credit for, so that a peer that does
+// not take it holds it up. Several rounds, whatever the machine: nothing fits
+// into no downtime.
+Arguments SourceArguments() {
+  return Join(Common(),
+              {"--memory", "ram:16M", "--memory", "vga:4M", "--workload",
+               "uniform:rate=20M", "--downtime-limit", "0", "--max-rounds", "3",
+               "--converge", "stop", "--device-state", "64M"});
+}
+
+struct Fault {
+  const char* side;
+  const char* phase;
+  int signal;
+};
+
+// Until when a failure is certainly before the handover.
+bool BeforeHandover(const Fault& fault) {
+  const std::string phase = fault.phase;
+  return phase != "handover" && phase != "taken";
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Fault>& info) {
+  return std::string(info.param.side) + "_" + info.param.phase + "_" +
+         (info.param.signal == SIGKILL ? "kill" : "stop");
+}
+
+class FaultTest : public ::testing::TestWithParam<Fault> {
+ protected:
+  void ExpectNoTwoGuests(uint64_t hit_ns) {
+    const Fault& fault = GetParam();
+    const std::string killed = fault.signal == SIGKILL ? fault.side : "";
+    EXPECT_EQ(migration_.Overlap(killed, hit_ns), "")
+        << migration_.Transcript();
+  }
+
+  // The survivor of a fault before the handover.
+  void ExpectFailedSource(int code) {
+    EXPECT_EQ(code, kFailed) << migration_.Transcript();
+    EXPECT_THAT(migration_.source().Stderr(),
+                HasSubstr("the guest runs on here"));
+    EXPECT_THAT(migration_.source().Stderr(), HasSubstr("its memory is right"));
+    ExpectNames(migration_.source());
+  }
+  void ExpectFailedDestination(int code) {
+    EXPECT_EQ(code, kFailed) << migration_.Transcript();
+    EXPECT_FALSE(migration_.Ran("destination")) << migration_.Transcript();
+  }
+  // Phase and peer.
+  void ExpectNames(const Process& process) {
+    EXPECT_THAT(process.Stderr(),
+                AnyOf(HasSubstr("failed while"), HasSubstr("failed in"),
+                      HasSubstr("failed with the guest stopped")));
+    EXPECT_THAT(process.Stderr(), HasSubstr("127.0.0.1"));
+  }
+
+  void CheckSource(int code) {
+    if (BeforeHandover(GetParam())) return ExpectFailedSource(code);
+    // In the handover it may have gone any way but two.
+    if (code == kFailed) {
+      EXPECT_FALSE(migration_.Ran("destination")) << migration_.Transcript();
+    } else if (code == kInDoubt) {
+      EXPECT_THAT(migration_.source().Stderr(), HasSubstr("IN DOUBT"));
+    } else {
+      EXPECT_THAT(code, AnyOf(Eq(kOk), Eq(kUnverified)))
+          << migration_.Transcript();
+    }
+  }
+  void CheckDestination(int code) {
+    if (BeforeHandover(GetParam())) return ExpectFailedDestination(code);
+    EXPECT_THAT(code, AnyOf(Eq(kOk), Eq(kFailed), Eq(kUnverified)))
+        << migration_.Transcript();
+    EXPECT_EQ(migration_.Ran("destination"), code != kFailed)
+        << migration_.Transcript();
+  }
+
+  // "At once": nothing of the first one holds the port.
+  void ExpectNextMigrationWorks() {
+    Migration next;
+    next.StartDestination(Common(), migration_.address());
+    next.StartSource(SourceArguments());
+    EXPECT_THAT(next.source().Wait(kReach), Eq(kOk)) << next.Transcript();
+    EXPECT_THAT(next.destination().Wait(kReach), Eq(kOk)) << next.Transcript();
+  }
+
+  Migration migration_;
+};
+
+TEST_P(FaultTest, C08C33BothEndAndOneGuestRuns) {
+  const Fault& fault = GetParam();
+  const bool source_is_hit = std::string(fault.side) == "source";
+  const Arguments pause = {"--pause-at", fault.phase};
+  migration_.StartDestination(source_is_hit ? Common() : Join(Common(), pause));
+  ASSERT_FALSE(HasFatalFailure());
+  migration_.StartSource(source_is_hit ? Join(SourceArguments(), pause)
+                                       : SourceArguments());
+  Process& hit = source_is_hit ? migration_.source() : migration_.destination();
+  Process& other =
+      source_is_hit ? migration_.destination() : migration_.source();
+  ASSERT_TRUE(hit.WaitForText(std::string("paused at ") + fault.phase, kReach))
+      << migration_.Transcript();
+  const uint64_t hit_ns = NowNs();
+  if (fault.signal == SIGKILL) hit.Signal(SIGKILL);
+
+  const std::optional<int> other_code = other.Wait(kBound);
+  ASSERT_TRUE(other_code.has_value()) << "the other side did not end\n"
+                                      << migration_.Transcript();
+  if (fault.signal == SIGSTOP) {
+    hit.Signal(SIGCONT);
+    const std::optional<int> hit_code = hit.Wait(kBound);
+    ASSERT_TRUE(hit_code.has_value()) << "the stopped side did not end\n"
+                                      << migration_.Transcript();
+    source_is_hit ? CheckSource(*hit_code) : CheckDestination(*hit_code);
+  } else {
+    ASSERT_EQ(hit.Wait(kBound), 128 + SIGKILL);
+  }
+  source_is_hit ? CheckDestination(*other_code) : CheckSource(*other_code);
+  ExpectNoTwoGuests(hit_ns);
+  ExpectNextMigrationWorks();
+}
+
+std::vector<Fault> AllFaults() {
+  std::vector<Fault> faults;
+  for (const int signal : {SIGKILL, SIGSTOP}) {
+    for (const char* phase : {"connect", "exchange", "round1", "rounds",
+                              "stopped", "state", "handover"}) {
+      faults.push_back({"source", phase, signal});
+    }
+    for (const char* phase : {"connect", "exchange", "round1", "rounds",
+                              "state", "handover", "taken"}) {
+      faults.push_back({"destination", phase, signal});
+    }
+  }
+  return faults;
+}
+
+INSTANTIATE_TEST_SUITE_P(Everywhere, FaultTest,
+                         ::testing::ValuesIn(AllFaults()), NameOf);
+
+}  // namespace
+}  // namespace mig::test
