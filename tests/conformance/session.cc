@@ -76,6 +76,7 @@ Session::Session(Context& context, uint32_t role, const Identity& identity)
   memcpy(params.vm_uuid, identity.uuid.data(), MIG_UUID_SIZE);
   params.attempt = identity.attempt;
   params.extensions = identity.extensions;
+  const std::lock_guard<std::mutex> lock(context.mutex());
   Call("session_create", [&](mig_error* error) {
     return Ops()->session_create(context.get(), &params, &session_, error);
   });
