@@ -68,7 +68,7 @@ struct Block {
 struct PairSetup {
   ClockKind clock = ClockKind::kReal;
   bool one_context = false;
-  Identity identity;
+  Identity identity = {};
 };
 
 class Pair {

@@ -128,7 +128,9 @@ TEST_F(Failures, Rule15_C07_CutInTheMiddleOfARound) {
     ASSERT_TRUE(pair.Begin());
     Taken taken;
     ASSERT_EQ(pair.source().Write({{pair.block().Whole()}}, &taken), MIG_OK);
-    if (moment % 3 == 0) ASSERT_EQ(pair.source().RoundEnd(1), MIG_OK);
+    if (moment % 3 == 0) {
+      ASSERT_EQ(pair.source().RoundEnd(1), MIG_OK);
+    }
     for (int i = 0; i < moment; ++i) {
       pair.source().Progress();
       pair.destination().Progress();

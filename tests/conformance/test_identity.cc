@@ -52,7 +52,7 @@ TEST_F(SelfDescription, Rule01_TheEntryPointNegotiates) {
   ASSERT_EQ(query(1, 1000, &again, nullptr), MIG_OK) << "the highest common";
   EXPECT_GE(again->abi_version, 1U);
   ops = nullptr;
-  for (const auto [low, high] : {std::pair{900U, 1000U}, {0U, 0U}}) {
+  for (const auto& [low, high] : {std::pair{900U, 1000U}, {0U, 0U}}) {
     EXPECT_EQ(query(low, high, &ops, box.get()), MIG_E_VERSION)
         << low << ".." << high;
     CheckErrorForm("mig_transport_query", MIG_E_VERSION, *box.get());
