@@ -130,6 +130,8 @@ absl::Status Session::RoundBegin(uint64_t number, uint32_t flags) {
 absl::Status Session::Write(const struct mig_range* ranges, size_t count,
                             size_t element_size, size_t* accepted,
                             uint64_t* partial) {
+  *accepted = 0;
+  *partial = 0;
   MIG_RETURN_IF_ERROR(rules_.CheckWrite());
   FrameWriter& writer = link_->writer();
   const size_t room = rules_.WritesMayStart() ? writer.RangeRoom() : 0;
