@@ -21,6 +21,9 @@ class Connector final : public Opener {
   ~Connector() override { Abandon(); }
 
   absl::Status Start();
+  void StartAt(std::vector<SocketAddress> addresses) {
+    addresses_ = std::move(addresses);
+  }
   absl::StatusOr<bool> Step(uint64_t now_ns, Opened* opened) override;
   bool HasWork() const override;
   uint64_t DeadlineNs() const override;
@@ -211,6 +214,16 @@ absl::StatusOr<std::unique_ptr<Opener>> StartConnector(const Uri& uri,
   auto connector =
       std::make_unique<Connector>(uri, std::move(settings), host, poller);
   MIG_RETURN_IF_ERROR(connector->Start());
+  return connector;
+}
+
+std::unique_ptr<Opener> StartConnectorTo(std::vector<SocketAddress> addresses,
+                                         const Uri& uri,
+                                         OpenerSettings settings,
+                                         const Host* host, Poller* poller) {
+  auto connector =
+      std::make_unique<Connector>(uri, std::move(settings), host, poller);
+  connector->StartAt(std::move(addresses));
   return connector;
 }
 

@@ -55,6 +55,12 @@ absl::StatusOr<std::unique_ptr<Opener>> StartConnector(const Uri& uri,
                                                        const Host* host,
                                                        Poller* poller);
 
+// The same for a name that was looked up already: `uri` is for messages.
+std::unique_ptr<Opener> StartConnectorTo(std::vector<SocketAddress> addresses,
+                                         const Uri& uri,
+                                         OpenerSettings settings,
+                                         const Host* host, Poller* poller);
+
 // Errors: URI, ADDRESS, PERMISSION, LIMIT. `refused` counts peers refused.
 absl::StatusOr<std::unique_ptr<Opener>> StartListener(const Uri& uri,
                                                       OpenerSettings settings,
