@@ -267,7 +267,7 @@ class AbiGlue {
       *partial = 0;
       MIG_RETURN_IF_ERROR(
           CheckElementSize(element_size, MIG_RANGE_SIZE, "mig_range"));
-      const absl::Status status =
+      absl::Status status =
           From(session)->Write(ranges, count, element_size, accepted, partial);
       if (!status.ok()) *accepted = *partial = 0;
       return status;

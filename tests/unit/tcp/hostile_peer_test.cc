@@ -12,7 +12,6 @@
 namespace mig::tcp {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 enum Stage { kConnectedStage, kReadyStage, kOfferedStage, kTakenStage };
