@@ -75,6 +75,7 @@ struct Arguments {
   bool list_rules = false;
   bool real_time_only = false;
   int call_limit_ms = static_cast<int>(GlobalConfig().call_limit.count());
+  int bound_seconds = static_cast<int>(GlobalConfig().bound.count());
 };
 
 void Define(CLI::App& app, Arguments& arguments) {
@@ -91,6 +92,10 @@ void Define(CLI::App& app, Arguments& arguments) {
   app.add_option("--call-limit-ms", arguments.call_limit_ms,
                  "how long a call that must not wait may take")
       ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--bound-seconds", arguments.bound_seconds,
+                 "how long a test waits for what must happen")
+      ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   app.add_option("--cycles", config.cycles, "migrations of the leak test")
       ->check(CLI::Range(1, 1'000'000))
@@ -113,6 +118,7 @@ int Main(int argc, char** argv) {
   }
   GlobalConfig().simulated_clock = !arguments.real_time_only;
   GlobalConfig().call_limit = milliseconds(arguments.call_limit_ms);
+  GlobalConfig().bound = std::chrono::seconds(arguments.bound_seconds);
   std::vector<char*> gtest_arguments = {argv[0]};
   std::vector<std::string> extras = app.remaining();
   for (std::string& extra : extras) {
