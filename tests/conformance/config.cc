@@ -28,6 +28,36 @@ std::string DefaultUri(const std::string& name) {
   return "";
 }
 
+// Answers an empty string, or why these options and this URI can't be used:
+// said once here, and not again by every test.
+std::string TryToListen() {
+  const Config& config = GlobalConfig();
+  mig_host_services services = {};
+  services.size = sizeof(services);
+  mig_session_params params = {};
+  params.size = sizeof(params);
+  params.role = MIG_ROLE_DESTINATION;
+  params.attempt = 1;
+  mig_error error = {};
+  error.size = sizeof(error);
+  mig_context* context = nullptr;
+  mig_session* session = nullptr;
+  int32_t status = Ops()->context_create(&services, &context, &error);
+  for (const auto& [name, value] : config.options) {
+    if (status != MIG_OK) break;
+    status = Ops()->option_set(context, name.c_str(), value.c_str(), &error);
+  }
+  if (status == MIG_OK) {
+    status = Ops()->session_create(context, &params, &session, &error);
+  }
+  if (status == MIG_OK) {
+    status = Ops()->listen(session, NextListenUri().c_str(), &error);
+  }
+  Ops()->session_destroy(session);
+  Ops()->context_destroy(context);
+  return status == MIG_OK ? "" : error.message;
+}
+
 }  // namespace
 
 Config& GlobalConfig() {
@@ -54,7 +84,7 @@ std::string LoadPlugin() {
            Ops()->uri_schemes +
            ": say with --listen-uri where a destination can listen";
   }
-  return "";
+  return TryToListen();
 }
 
 std::string NextListenUri() {

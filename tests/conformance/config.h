@@ -27,6 +27,9 @@ struct Config {
   // How long a call that must not block may take before it counts as blocking.
   // The contract says "does not wait"; this is far above any scheduling delay.
   std::chrono::milliseconds call_limit{1000};
+  // How long a test waits for what must happen. The contract's own bounds are
+  // seconds; only a failing test waits as long as this.
+  std::chrono::seconds bound{30};
   // Cycles of connect, migrate and close in the leak test.
   int cycles = 1000;
 };

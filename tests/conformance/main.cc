@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class WarmUp : public testing::Environment {
 
 int Run(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (argc > 1) return Complain(std::string("unknown flag ") + argv[1]);
   if (testing::GTEST_FLAG(list_tests)) return RUN_ALL_TESTS();
   if (GlobalConfig().plugin.empty()) {
     return Complain("--plugin is missing: give a plugin's name or path");
@@ -59,7 +61,12 @@ int Run(int argc, char** argv) {
   InstallSigpipeCounter();
   StartWatchdog(300);
   testing::AddGlobalTestEnvironment(new WarmUp);  // gtest owns it
-  return RUN_ALL_TESTS();
+  const int result = RUN_ALL_TESTS();
+  if (testing::UnitTest::GetInstance()->test_to_run_count() == 0 &&
+      getenv("GTEST_TOTAL_SHARDS") == nullptr) {
+    return Complain("no test has the name that --gtest_filter asks for");
+  }
+  return result;
 }
 
 // What the command line says, as it is parsed.
@@ -68,6 +75,7 @@ struct Arguments {
   bool list_rules = false;
   bool real_time_only = false;
   int call_limit_ms = static_cast<int>(GlobalConfig().call_limit.count());
+  int bound_seconds = static_cast<int>(GlobalConfig().bound.count());
 };
 
 void Define(CLI::App& app, Arguments& arguments) {
@@ -83,10 +91,14 @@ void Define(CLI::App& app, Arguments& arguments) {
                "leave out the tests in which the host's clock is simulated");
   app.add_option("--call-limit-ms", arguments.call_limit_ms,
                  "how long a call that must not wait may take")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--bound-seconds", arguments.bound_seconds,
+                 "how long a test waits for what must happen")
+      ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   app.add_option("--cycles", config.cycles, "migrations of the leak test")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_flag("--list-rules", arguments.list_rules,
                "print which tests prove which rule, and end");
@@ -106,6 +118,7 @@ int Main(int argc, char** argv) {
   }
   GlobalConfig().simulated_clock = !arguments.real_time_only;
   GlobalConfig().call_limit = milliseconds(arguments.call_limit_ms);
+  GlobalConfig().bound = std::chrono::seconds(arguments.bound_seconds);
   std::vector<char*> gtest_arguments = {argv[0]};
   std::vector<std::string> extras = app.remaining();
   for (std::string& extra : extras) {

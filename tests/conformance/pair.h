@@ -23,18 +23,15 @@
 namespace mig::conformance {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
-// How long a test waits for what must happen. The contract's own bounds are
-// seconds; only a failing test waits as long as this.
-inline constexpr seconds kBound(30);
+inline milliseconds Bound() { return GlobalConfig().bound; }
 
 constexpr uint64_t kPage = 4096;
 
 // Calls progress of each session in turn, until `done` or the bound. Answers
 // whether it is done. Sessions that are null or destroyed are left out.
 bool Drive(std::initializer_list<Session*> sessions,
-           const std::function<bool()>& done, milliseconds bound = kBound);
+           const std::function<bool()>& done, milliseconds bound = Bound());
 
 // For a session that must *not* change: drives it for a little while.
 void DriveFor(std::initializer_list<Session*> sessions, milliseconds time);
@@ -115,7 +112,7 @@ class Pair {
   testing::AssertionResult Handover();
   testing::AssertionResult Close();
 
-  bool Pump(const std::function<bool()>& done, milliseconds bound = kBound);
+  bool Pump(const std::function<bool()>& done, milliseconds bound = Bound());
   // The round that was begun last.
   uint64_t round() const { return round_; }
   std::string Describe() const;

@@ -65,6 +65,9 @@ void Session::CheckEvent(const mig_event& event) {
     EXPECT_EQ(event.number, last_round_done_ + 1) << "rule 8: rounds in order";
     last_round_done_ = event.number;
   }
+  if (event.type == MIG_EVENT_PREPARING) {
+    EXPECT_LE(event.number, event.length) << "more is prepared than there is";
+  }
   if (event.type == MIG_EVENT_ERROR || event.type == MIG_EVENT_IN_DOUBT) {
     EXPECT_LT(event.code, 0) << EventName(event.type) << " without a cause";
   }

@@ -168,6 +168,31 @@ TEST_F(Failures, Rule15_ANewSessionWorksAfterAFailure) {
   ASSERT_TRUE(pair.Handover());
 }
 
+// A plugin may keep what it registered of such a block, and must not mix up the
+// old contents, names and numbers with the new session's.
+TEST_F(Failures, Rule15_KeptBlocksServeTheNextSession) {
+  Pair pair;
+  ASSERT_TRUE(pair.Ready(
+      {.source_flags = MIG_BLOCK_KEPT, .destination_flags = MIG_BLOCK_KEPT}));
+  Block& block = pair.block();
+  for (uint64_t attempt = 1; attempt <= 3; ++attempt) {
+    block.source.Fill(0, block.spec.length, attempt);
+    ASSERT_TRUE(pair.Round({block.Whole()}));
+    EXPECT_TRUE(block.destination.Holds(0, block.spec.length, attempt));
+    ASSERT_TRUE(pair.Begin());
+    ASSERT_TRUE(pair.Write({block.Whole()}));
+    pair.source().Cancel();
+    ASSERT_TRUE(pair.Pump([&] { return pair.destination().Ended(); }));
+    pair.Renew();
+    ASSERT_TRUE(pair.Connect());
+    block.name = "renamed" + std::to_string(attempt);
+    ASSERT_TRUE(pair.AddBlocksAgain());
+    ASSERT_TRUE(pair.Exchange());
+  }
+  ASSERT_TRUE(pair.Round({block.Whole(MIG_RANGE_ZERO)}));
+  EXPECT_TRUE(block.destination.IsZero(0, block.spec.length));
+}
+
 // Connect, migrate, close: a thousand times, on the same contexts.
 TEST_F(Failures, Rule15_C22_AThousandMigrationsLeaveNothing) {
   Pair pair;
