@@ -257,20 +257,19 @@ static int32_t report_failure(const char *name,
                               struct mig_loader_error *error) {
   int32_t code = report->code != 0 ? report->code : MIG_E_UNSUPPORTED;
   const char *remedy = "";
-  if (report->code == 0) {
-    remedy = strchr(name, '/') != NULL
-                 ? "\ngive the path of the plugin's file"
-                 : "\nset " MIG_LOADER_PATH_VARIABLE
-                   " to the directory that has it, or give a path with '/'";
-  }
-  const char *ignored = "";
-  if (getauxval(AT_SECURE) != 0 && strchr(name, '/') == NULL) {
-    ignored = "\n(" MIG_LOADER_PATH_VARIABLE
-              " is ignored: this process is privileged)";
+  if (strchr(name, '/') == NULL && getauxval(AT_SECURE) != 0) {
+    remedy = "\n" MIG_LOADER_PATH_VARIABLE
+             " is ignored, as this process is privileged: install the plugin, "
+             "or give a path with '/'";
+  } else if (report->code == 0 && strchr(name, '/') == NULL) {
+    remedy = "\nset " MIG_LOADER_PATH_VARIABLE
+             " to the directory that has it, or give a path with '/'";
+  } else if (report->code == 0) {
+    remedy = "\ngive the path of the plugin's file";
   }
   set_error(error, code,
-            "transport plugin '%.200s%s' can't be used; tried:%s%s%s", name,
-            strlen(name) > 200 ? "..." : "", report->text, ignored, remedy);
+            "transport plugin '%.200s%s' can't be used; tried:%s%s", name,
+            strlen(name) > 200 ? "..." : "", report->text, remedy);
   return code;
 }
 

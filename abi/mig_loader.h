@@ -6,7 +6,9 @@
  * A name without '/' is looked for as NAME.so in each directory of
  * MIG_TRANSPORT_PLUGIN_PATH (colon-separated; ignored when the process is
  * privileged, as secure_getenv(3) says), then in the built-in plugin directory.
- * Registered plugins come before both. A name with '/' is a path.
+ * Registered plugins come before both, and executables in the build tree also
+ * look into its plugin directory. The first that can be used is taken. A name
+ * with '/' is a path.
  *
  * All functions are safe from any thread. A loaded plugin stays mapped until
  * the process ends (DESIGN H11); mig_loader_close frees only the handle.

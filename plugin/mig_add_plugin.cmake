@@ -57,6 +57,7 @@ function(mig_plugin_module name objects libraries)
     PREFIX "" SUFFIX ".so" OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
     LIBRARY_OUTPUT_DIRECTORY ${MIG_PLUGIN_OUTPUT_DIR}
     LINK_DEPENDS ${MIG_PLUGIN_MAP})
+  install(TARGETS ${module} LIBRARY DESTINATION ${MIG_INSTALL_PLUGINDIR})
 endfunction()
 
 # Partial linking makes one object, in which every other symbol can be made
@@ -82,4 +83,5 @@ function(mig_plugin_archive name objects libraries)
   target_link_libraries(mig_plugin_${name}_archive INTERFACE
     ${archive} ${libraries})
   add_dependencies(mig_plugin_${name}_archive mig_plugin_${name}_archive_file)
+  install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()

@@ -33,7 +33,7 @@ fail() {
 }
 echo "$plain" | grep -q '^directory /evil$' ||
   fail "without privileges the variable counts"
-echo "$privileged" | grep -q 'MIG_TRANSPORT_PLUGIN_PATH is ignored' ||
+echo "$privileged" | grep -q 'MIG_TRANSPORT_PLUGIN_PATH is ignored, as' ||
   fail "the error should say that the variable is ignored"
 echo "$privileged" | grep -q '/evil' &&
   fail "with privileges the variable must not count"
