@@ -103,6 +103,10 @@ static char *find_file(const char *path, struct mig_loader_report *report) {
   } else if (!S_ISREG(status.st_mode)) {
     mig_loader_note(report, MIG_E_UNSUPPORTED, path,
                     "not a regular file: a plugin is a shared object");
+  } else if (mig_loader_is_cut_off(file, (uint64_t)status.st_size)) {
+    mig_loader_note(report, MIG_E_UNSUPPORTED, path,
+                    "cut off after %lld bytes: install it again",
+                    (long long)status.st_size);
   } else {
     return file;
   }
@@ -264,8 +268,9 @@ static int32_t report_failure(const char *name,
     ignored = "\n(" MIG_LOADER_PATH_VARIABLE
               " is ignored: this process is privileged)";
   }
-  set_error(error, code, "transport plugin '%s' can't be used; tried:%s%s%s",
-            name, report->text, ignored, remedy);
+  set_error(error, code,
+            "transport plugin '%.200s%s' can't be used; tried:%s%s%s", name,
+            strlen(name) > 200 ? "..." : "", report->text, ignored, remedy);
   return code;
 }
 

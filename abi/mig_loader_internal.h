@@ -33,6 +33,9 @@ int mig_loader_negotiate(mig_transport_query_fn query, const char *path,
                          struct mig_transport_ops *ops, uint32_t *size,
                          struct mig_loader_report *report);
 
+/* Whether `file`, which has `size` bytes, is an ELF file that needs more. */
+int mig_loader_is_cut_off(const char *file, uint64_t size);
+
 /* The function that was registered as `name`, or NULL. */
 mig_transport_query_fn mig_loader_registered(const char *name);
 

@@ -55,13 +55,18 @@ _Static_assert(COUNT(op_slots) ==
 /* No real table comes near it; more is garbage. */
 #define OPS_SIZE_MAX 65536u
 
+/* Of a longer path no more is shown, so that there is room for the others. */
+#define SHOWN_MAX 1000
+
 void mig_loader_note(struct mig_loader_report *report, int32_t code,
                      const char *path, const char *format, ...) {
   if (report->code == 0) {
     report->code = code;
   }
   size_t room = sizeof(report->text) - report->length;
-  int head = snprintf(report->text + report->length, room, "\n  %s: ", path);
+  int head =
+      snprintf(report->text + report->length, room, "\n  %.*s%s: ", SHOWN_MAX,
+               path, strlen(path) > SHOWN_MAX ? "..." : "");
   if (head > 0 && (size_t)head < room) {
     report->length += (size_t)head;
     room -= (size_t)head;

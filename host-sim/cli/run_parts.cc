@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "cli/destination_host.h"
 #include "cli/host_setup.h"
@@ -44,6 +45,24 @@ Json MergeReports(const Json& source, const std::optional<Json>& destination) {
   }
   json["destination"] = *destination;
   return json;
+}
+
+std::string WholeTable(const std::string& source_table, const Json& merged) {
+  std::string table = source_table;
+  if (merged.value("outcome", "") != "migrated") return table;
+  if (const auto guest = merged.find("guest"); guest != merged.end()) {
+    absl::StrAppendFormat(
+        &table, "  guest      ran on at the %s: %u steps in %.0f ms, %s; %s\n",
+        guest->value("side", ""), guest->value("steps", uint64_t{0}),
+        guest->value("ran_ms", 0.0),
+        guest->value("good", false) ? "right" : "WRONG",
+        guest->value("work", ""));
+  }
+  if (!merged.value("verified", false)) {
+    absl::StrAppend(&table, "  NOT verified: ", merged.value("unverified", ""),
+                    "\n");
+  }
+  return table;
 }
 
 ExitCode RunInOneProcess(const RawOptions& raw, SourceHost* source) {
@@ -83,7 +102,8 @@ ExitCode RunInOneProcess(const RawOptions& raw, SourceHost* source) {
   if (!status.ok()) return code;
   if (code == kExitOk && there_code != kExitOk) code = kExitUnverified;
   const Json json = MergeReports(source->json(), (*destination)->json());
-  PrintToStdout(raw.json ? DumpJson(json, true) : source->table());
+  PrintToStdout(raw.json ? DumpJson(json, true)
+                         : WholeTable(source->table(), json));
   return code;
 }
 

@@ -18,6 +18,8 @@ namespace mig::sim {
 namespace {
 
 constexpr uint64_t kPagesPerRegion = kRegionSize / kPageSize;
+// What a thread takes at a time, as a PresenceMap is not free to make.
+constexpr uint64_t kRegionsPerSlice = 16;
 constexpr uint64_t kMagic = 0x3154534547494447;  // "GDIGEST1"
 constexpr uint64_t kMaxBlocks = 65536;
 constexpr uint64_t kMaxNameLength = 64;
@@ -138,12 +140,20 @@ DigestTable ComputeDigests(const GuestMemory& memory, unsigned threads) {
   for (const GuestBlock& block : memory.blocks()) {
     BlockDigest digest{block.name, block.length, {}};
     digest.regions.resize(RegionCount(block.length));
-    ParallelFor(digest.regions.size(), threads, [&](uint64_t region) {
-      PresenceMap presence;
-      const uint64_t first = region * kPagesPerRegion;
-      const uint64_t count = std::min(kPagesPerRegion, block.pages() - first);
-      digest.regions[region] = HashRegion(block, first, count, &presence);
-    });
+    const uint64_t regions = digest.regions.size();
+    ParallelFor(
+        (regions + kRegionsPerSlice - 1) / kRegionsPerSlice, threads,
+        [&](uint64_t slice) {
+          PresenceMap presence;
+          uint64_t region = slice * kRegionsPerSlice;
+          const uint64_t end = std::min(regions, region + kRegionsPerSlice);
+          for (; region < end; ++region) {
+            const uint64_t first = region * kPagesPerRegion;
+            digest.regions[region] = HashRegion(
+                block, first, std::min(kPagesPerRegion, block.pages() - first),
+                &presence);
+          }
+        });
     table.blocks.push_back(std::move(digest));
   }
   return table;

@@ -43,7 +43,8 @@ struct Region {
 };
 
 // Hashes every region of every block from `threads` threads (0: one a CPU).
-// The guest is stopped. Pages never written are not touched.
+// The guest is stopped. Pages never written are not touched; for what dirty
+// tracking has to do with that, see PresenceMap.
 DigestTable ComputeDigests(const GuestMemory& memory, unsigned threads = 0);
 
 // The table as bytes for a control message, and back. Parse refuses whatever

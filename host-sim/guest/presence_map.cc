@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <string>
 
 #include "guest/kernel_uapi.h"
 
@@ -23,17 +25,18 @@ void Append(std::vector<PresenceMap::Run>* runs, uint64_t first, uint64_t count,
   }
 }
 
-// The marker that async write-protect leaves in a page that was never there
-// looks like a swapped page; only reading tells the two apart, which is right
-// for both.
-bool IsPresent(uint64_t entry) {
-  return (entry & (kPagemapPresent | kPagemapSwapped)) != 0;
+// Whether nothing can be swapped out, as there is nowhere to.
+bool WithoutSwap() {
+  std::ifstream swaps("/proc/swaps");
+  std::string line;
+  return std::getline(swaps, line) && !std::getline(swaps, line);
 }
 
 }  // namespace
 
 PresenceMap::PresenceMap()
-    : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+    : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)),
+      without_swap_(WithoutSwap()) {}
 
 PresenceMap::~PresenceMap() {
   if (pagemap_ >= 0) close(pagemap_);
@@ -74,6 +77,15 @@ std::vector<PresenceMap::Run> PresenceMap::FileRuns(const GuestBlock& block,
     page = hole_page;
   }
   return runs;
+}
+
+// Write-protection by userfaultfd leaves markers in pages that were never
+// there, and a marker looks like a swapped page. Only without swap are they
+// told apart.
+bool PresenceMap::IsPresent(uint64_t entry) const {
+  if ((entry & kPagemapPresent) != 0) return true;
+  if ((entry & kPagemapSwapped) == 0) return false;
+  return !without_swap_ || (entry & kPagemapUffdWp) == 0;
 }
 
 std::vector<PresenceMap::Run> PresenceMap::PagemapRuns(const GuestBlock& block,

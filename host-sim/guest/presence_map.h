@@ -11,9 +11,12 @@
 namespace mig::sim {
 
 // Tells pages that were never written, and so are zero, without touching them:
-// reading them would map the zero page (anonymous memory) or even allocate
-// (memfd), which a sparse guest cannot afford. One thread each; not across
-// fork.
+// reading them can allocate each one, which a sparse guest cannot afford. One
+// thread each; not across fork.
+//
+// On a machine with swap, stop dirty tracking first: the markers that it puts
+// into pages which were never written look like swapped pages there, so they
+// count as present.
 class PresenceMap {
  public:
   struct Run {
@@ -38,7 +41,10 @@ class PresenceMap {
   std::vector<Run> PagemapRuns(const GuestBlock& block, uint64_t first,
                                uint64_t count);
 
+  bool IsPresent(uint64_t entry) const;
+
   int pagemap_;  // -1 without /proc
+  bool without_swap_;
   std::vector<uint64_t> entries_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 // Under write-protect a first write costs 15-18 us: eight stay below 200 us.
 constexpr uint64_t kPagesPerStep = 8;
-constexpr uint64_t kPagesPerSlice = 2048;
+constexpr uint64_t kPagesPerSlice = 8192;
 constexpr size_t kShownPages = 4;
 
 }  // namespace

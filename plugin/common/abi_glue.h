@@ -113,9 +113,8 @@ class AbiGlue {
       if (context == nullptr) return NullArgument("context");
       Host host;
       if (services != nullptr) {
-        constexpr size_t kLeast = offsetof(struct mig_host_services, log);
-        MIG_RETURN_IF_ERROR(
-            CheckElementSize(services->size, kLeast, "mig_host_services"));
+        MIG_RETURN_IF_ERROR(CheckElementSize(services->size, sizeof(*services),
+                                             "mig_host_services"));
         if ((services->flags & ~MIG_HOST_SIMULATED_CLOCK) != 0) {
           return MakeError(MIG_E_ARGUMENT,
                            absl::StrCat("mig_host_services has unknown flags ",
@@ -165,7 +164,7 @@ class AbiGlue {
       }
       if (max > 0) {
         MIG_RETURN_IF_ERROR(CheckElementSize(
-            element_size, offsetof(struct mig_device, name), "mig_device"));
+            element_size, sizeof(struct mig_device), "mig_device"));
       }
       const auto found = From(context)->Probe();
       if (!found.ok()) return found.status();
@@ -320,9 +319,9 @@ class AbiGlue {
       }
       *count = 0;
       if (max > 0) {
-        // What a host needs at the least: what happened, and its number.
+        // Rule 1.3: all of version 1, or a message would be lost.
         MIG_RETURN_IF_ERROR(CheckElementSize(
-            element_size, offsetof(struct mig_event, time_ns), "mig_event"));
+            element_size, sizeof(struct mig_event), "mig_event"));
       }
       return From(session)->Progress(events, max, element_size, timeout_ns,
                                      count);

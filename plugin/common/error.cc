@@ -56,7 +56,7 @@ void CopyOneLine(absl::string_view text, char* to, size_t size) {
     const auto c = static_cast<unsigned char>(text[i]);
     to[i] = (c < 0x20 || c == 0x7f) ? ' ' : static_cast<char>(c);
   }
-  to[length] = '\0';
+  std::memset(to + length, 0, size - length);
 }
 
 int32_t Fill(const ErrorPayload& payload, absl::string_view message,
@@ -68,6 +68,11 @@ int32_t Fill(const ErrorPayload& payload, absl::string_view message,
   error->provider_code = 0;
   CopyOneLine(message, error->message,
               std::min<size_t>(error->size - kHead, sizeof(error->message)));
+  // Rule 1.5: all of the caller's struct, also what is newer than this plugin.
+  if (error->size > sizeof(*error)) {
+    std::memset(reinterpret_cast<unsigned char*>(error) + sizeof(*error), 0,
+                error->size - sizeof(*error));
+  }
   return payload.code;
 }
 

@@ -17,7 +17,8 @@ namespace {
 
 std::optional<uint64_t> ParseScaled(absl::string_view digits, uint64_t scale) {
   uint64_t number = 0;
-  if (digits.empty() || digits[0] == '+' ||
+  // SimpleAtoi also takes signs and surrounding blanks.
+  if (digits.find_first_not_of("0123456789") != absl::string_view::npos ||
       !absl::SimpleAtoi(digits, &number) ||
       number > std::numeric_limits<uint64_t>::max() / scale) {
     return std::nullopt;

@@ -17,6 +17,7 @@ class RingQueue {
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   T& front() { return slots_[head_]; }
+  const T& front() const { return slots_[head_]; }
   T& back() { return (*this)[size_ - 1]; }
   T& operator[](size_t i) { return slots_[(head_ + i) % slots_.size()]; }
 

@@ -71,7 +71,7 @@ absl::Status SessionRules::CheckStart(uint32_t role) const {
 
 absl::Status SessionRules::CheckAddBlock() const {
   MIG_RETURN_IF_ERROR(CheckUsable());
-  if (phase_ > Phase::kReady || exchanging_) {
+  if (phase_ > Phase::kReady || exchanging_ || ended_round_ != done_round_) {
     return WrongState("blocks are added outside rounds and exchanges");
   }
   return absl::OkStatus();
@@ -203,10 +203,25 @@ absl::Status SessionRules::Handover() {
 }
 
 absl::Status SessionRules::PeerOffer() {
-  if (source() || phase_ != Phase::kReady || done_round_ == 0 || exchanging_) {
+  if (source() || phase_ != Phase::kReady || done_round_ == 0 || exchanging_ ||
+      failed()) {
     return PeerBroke("an offer of the guest");
   }
   phase_ = Phase::kOffered;
+  return absl::OkStatus();
+}
+
+absl::Status SessionRules::PeerWithdrew() const {
+  if (source() || phase_ < Phase::kOffered) {
+    return PeerBroke("a withdrawal of what it did not offer");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionRules::PeerBlockRemoved() const {
+  if (source() || phase_ != Phase::kReady) {
+    return PeerBroke("word that it removed a block");
+  }
   return absl::OkStatus();
 }
 
@@ -233,13 +248,15 @@ void SessionRules::RenounceOffer() {
   if (phase_ != Phase::kTaken) renounced_ = true;
 }
 
-Ending SessionRules::Fail(const absl::Status& failure,
-                          bool offer_may_have_left) {
+Ending SessionRules::Fail(const absl::Status& failure, OfferFate offer) {
   if (phase_ == Phase::kTaken) return Ending::kPeerClosed;
   failure_ = failure;
-  return source() && phase_ == Phase::kOffered && offer_may_have_left
-             ? Ending::kInDoubt
-             : Ending::kError;
+  if (!source() || phase_ != Phase::kOffered || offer == OfferFate::kNotLeft) {
+    return Ending::kError;
+  }
+  if (offer == OfferFate::kMayHaveArrived) return Ending::kInDoubt;
+  phase_ = Phase::kReady;
+  return Ending::kRefused;
 }
 
 }  // namespace mig

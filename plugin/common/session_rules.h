@@ -25,8 +25,15 @@ enum class Phase {
   kTaken,      // the destination has the guest
 };
 
+// What is known of the source's offer when something fails.
+enum class OfferFate {
+  kNotLeft,         // no byte of it can have left
+  kMayHaveArrived,  // the peer may take it, or have taken it
+  kRenounced,       // the peer said that it can't take it any more
+};
+
 // How a failure ends a session.
-enum class Ending { kError, kInDoubt, kPeerClosed };
+enum class Ending { kError, kInDoubt, kRefused, kPeerClosed };
 
 // Not thread-safe. Check... answer STATE, FAILED or ARGUMENT and change
 // nothing; everything else records what has happened.
@@ -76,16 +83,19 @@ class SessionRules {
   absl::Status Handover();
   absl::Status PeerOffer();  // destination: the offer arrived
   void OfferShown() { offer_shown_ = true; }
-  bool offer_shown() const { return offer_shown_; }
-  absl::Status PeerCommitted();  // source
-  absl::Status PeerRefused();    // source: its own again; ends the session
+  // Destination: whether its host may take the guest, now or after the event.
+  bool MayTake() const {
+    return !source() && phase_ == Phase::kOffered && !renounced_ && !closing_;
+  }
+  absl::Status PeerWithdrew() const;      // destination
+  absl::Status PeerBlockRemoved() const;  // destination
+  absl::Status PeerCommitted();           // source
+  absl::Status PeerRefused();  // source: its own again; ends the session
   // Destination: can no longer take the guest, whatever comes.
   void RenounceOffer();
 
-  // Records the first failure. `offer_may_have_left`: the source can't know
-  // whether the destination has the offer. Nothing is a failure once the guest
-  // is taken.
-  Ending Fail(const absl::Status& failure, bool offer_may_have_left);
+  // Records the first failure. Nothing is one once the guest is taken.
+  Ending Fail(const absl::Status& failure, OfferFate offer);
   void Closing() { closing_ = true; }
 
  private:

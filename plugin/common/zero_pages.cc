@@ -12,26 +12,33 @@ void TrackNonzero(Block* block) {
                               (block->flags & MIG_BLOCK_ZEROED) == 0);
 }
 
-uint64_t ZeroPages(ZeroRun* run, uint64_t budget) {
+uint64_t ZeroPages(ZeroRun* run, uint64_t* budget) {
   Block& block = *run->block;
+  const uint32_t shift = block.page_shift;
   uint64_t written = 0;
-  while (run->length > 0 && written < budget) {
-    const uint64_t first = run->offset >> block.page_shift;
-    const uint64_t limit = first + (run->length >> block.page_shift);
-    uint64_t end = block.maybe_nonzero.RunEnd(first, limit);
-    if (block.maybe_nonzero.Test(first)) {
-      // A page at the least, or a small budget would never get past it.
-      const uint64_t pages =
-          std::max<uint64_t>(1, (budget - written) >> block.page_shift);
-      end = std::min(end, first + pages);
-      const uint64_t bytes = (end - first) << block.page_shift;
+  while (run->length > 0 && *budget > 0) {
+    const uint64_t first = run->offset >> shift;
+    const uint64_t limit = ((run->offset + run->length - 1) >> shift) + 1;
+    const bool dirty = block.maybe_nonzero.Test(first);
+    // Looking for the end goes no further than the budget.
+    const uint64_t reach =
+        dirty ? (*budget >> shift) + 1 : std::min(*budget, limit) * 8;
+    const uint64_t end = block.maybe_nonzero.RunEnd(
+        first, first + std::min(reach, limit - first));
+    uint64_t bytes = std::min((end << shift) - run->offset, run->length);
+    if (dirty) {
+      bytes = std::min(bytes, *budget);
       std::memset(block.base + run->offset, 0, bytes);
-      block.maybe_nonzero.Clear(first, end - first);
+      // A page is known to be zero when its last byte is.
+      block.maybe_nonzero.Clear(first,
+                                ((run->offset + bytes) >> shift) - first);
       written += bytes;
+      *budget -= bytes;
+    } else {
+      *budget -= std::min(*budget, 1 + (end - first) / 8);
     }
-    const uint64_t done = (end - first) << block.page_shift;
-    run->offset += done;
-    run->length -= done;
+    run->offset += bytes;
+    run->length -= bytes;
   }
   return written;
 }

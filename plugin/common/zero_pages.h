@@ -19,11 +19,12 @@ struct ZeroRun {
 // Starts a destination's record of what may be other than zero (rule 9).
 void TrackNonzero(Block* block);
 
-// Makes pages from the run's start read zero and shortens the run, until it is
-// empty or `budget` bytes were written. Pages that are known to be zero cost a
-// bit test in 64; others a memset, never a replaced page. Returns the bytes
-// written.
-uint64_t ZeroPages(ZeroRun* run, uint64_t budget);
+// Makes the run's memory read zero from its start and shortens the run, until
+// it is empty or *budget is spent: a byte for each byte written, never by
+// replacing a page, and a byte for each 8 pages that are known to be zero and
+// are skipped. Takes a part of a page that is larger than the budget. Returns
+// the bytes written.
+uint64_t ZeroPages(ZeroRun* run, uint64_t* budget);
 
 // Notes that [offset, offset + length) of the block gets data.
 void MarkWritten(Block* block, uint64_t offset, uint64_t length);

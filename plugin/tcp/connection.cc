@@ -28,7 +28,11 @@ absl::Status Connection::PumpIn(FrameHandler* handler, uint64_t budget,
   if (ended_ || !readiness_.readable) return absl::OkStatus();
   const uint64_t before = reader_.counts().wire_bytes;
   const auto outcome = reader_.Pump(stream_.get(), handler, budget);
-  if (reader_.counts().wire_bytes != before) last_received_ns_ = now_ns;
+  // A peer is not silent while what it sent, such as zeros, is still worked on.
+  if (reader_.counts().wire_bytes != before ||
+      (outcome.ok() && *outcome == ReadOutcome::kYield)) {
+    last_received_ns_ = now_ns;
+  }
   if (!outcome.ok()) return outcome.status();
   if (*outcome == ReadOutcome::kDry && stream_->fd() >= 0) {
     readiness_.readable = false;

@@ -34,15 +34,19 @@ class Connection {
   absl::Status PumpOut(uint64_t now_ns);
 
   // Work that needs no further readiness.
-  bool HasWork() const { return (readiness_.readable && !ended_) || CanSend(); }
+  bool HasWork() const { return CanReceive() || CanSend(); }
+  bool CanReceive() const { return readiness_.readable && !ended_; }
   bool CanSend() const { return readiness_.writable && !writer_.empty(); }
   FrameWriter& writer() { return writer_; }
+  const FrameWriter& writer() const { return writer_; }
   FrameReader& reader() { return reader_; }
   ByteStream& stream() { return *stream_; }
   const std::string& peer() const { return peer_; }
   uint64_t last_received_ns() const { return last_received_ns_; }
   uint64_t last_sent_ns() const { return last_sent_ns_; }
   bool ended() const { return ended_; }
+  // Reading is held back on this side: the peer is not silent.
+  void NoteHeld(uint64_t now_ns) { last_received_ns_ = now_ns; }
 
  private:
   Connection(std::unique_ptr<ByteStream> stream, std::string peer,

@@ -39,6 +39,7 @@ class Connector final : public Opener {
   Poller* const poller_;
   const uint64_t deadline_ns_;
   std::unique_ptr<Resolver> resolver_;
+  bool look_up_in_step_ = false;
   std::vector<SocketAddress> addresses_;
   size_t next_ = 0;
   UniqueFd connecting_;
@@ -72,14 +73,13 @@ absl::Status Connector::Start() {
         absl::StrCat("'", uri_.text, "' names no host and port to connect to"));
   }
   auto numeric = Resolve(uri_.host, uri_.port, false, /*numeric_only=*/true);
-  if (!numeric.ok() && !settings_.threads) {
-    numeric = Resolve(uri_.host, uri_.port, false, /*numeric_only=*/false);
-    if (!numeric.ok()) return numeric.status();
-  }
   if (numeric.ok()) {
     addresses_ = *std::move(numeric);
     return absl::OkStatus();
   }
+  // Without threads the look-up waits, so it is progress that does it (rule 3).
+  look_up_in_step_ = !settings_.threads;
+  if (look_up_in_step_) return absl::OkStatus();
   auto resolver = Resolver::Start(uri_.host, uri_.port, poller_->wake_fd());
   if (!resolver.ok()) return resolver.status();
   resolver_ = *std::move(resolver);
@@ -113,6 +113,12 @@ absl::StatusOr<bool> Connector::Step(uint64_t now_ns, Opened* opened) {
     } else {
       return false;
     }
+  }
+  if (std::exchange(look_up_in_step_, false)) {
+    auto addresses = Resolve(uri_.host, uri_.port, false,
+                             /*numeric_only=*/false);
+    if (!addresses.ok()) return addresses.status();
+    addresses_ = *std::move(addresses);
   }
   return NextAddress(now_ns);
 }

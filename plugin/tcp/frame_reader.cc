@@ -35,10 +35,10 @@ absl::StatusOr<ReadOutcome> FrameReader::Pump(ByteStream* stream,
   hold_ = false;
   while (used < budget) {
     if (state_ == State::kZero) {
-      const uint64_t zeroed =
-          ZeroPages(&plan_.zero[next_zero_], std::min(kZeroSlice, budget));
-      counts_.zeroed_bytes += zeroed;
-      used += std::max<uint64_t>(1, zeroed);
+      uint64_t left = std::min(kZeroSlice, budget - used);
+      used += left;
+      counts_.zeroed_bytes += ZeroPages(&plan_.zero[next_zero_], &left);
+      used -= left;
       if (plan_.zero[next_zero_].length == 0) ++next_zero_;
       MIG_RETURN_IF_ERROR(Complete(handler));
       continue;

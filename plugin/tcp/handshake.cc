@@ -23,6 +23,7 @@ constexpr char kListeningLabel[] = "migtransport tcp 1 listening";
 // A window must hold the largest message with its overhead, and no more than
 // what a receiver can be made to keep.
 constexpr uint64_t kMaxMessageLimit = 64u << 20;
+constexpr uint64_t kMaxWindow = 4 * kMaxMessageLimit;
 
 absl::Status Differs(absl::string_view what, absl::string_view ours,
                      absl::string_view theirs) {
@@ -61,12 +62,7 @@ const char* RoleName(uint32_t role) {
 absl::StatusOr<Agreement> Negotiate(const Hello& ours, const Hello& theirs,
                                     bool* other_vm) {
   *other_vm = false;
-  const uint32_t version = std::min(ours.wire_max, theirs.wire_max);
-  if (version < std::max(ours.wire_min, theirs.wire_min)) {
-    return Differs("the wire version",
-                   absl::StrCat(ours.wire_min, "..", ours.wire_max),
-                   absl::StrCat(theirs.wire_min, "..", theirs.wire_max));
-  }
+  // First who it is: only the right peer may end a session by what it lacks.
   if (ours.uuid != theirs.uuid) {
     *other_vm = true;
     return Differs("the VM", FormatUuid(ours.uuid), FormatUuid(theirs.uuid));
@@ -75,6 +71,12 @@ absl::StatusOr<Agreement> Negotiate(const Hello& ours, const Hello& theirs,
     *other_vm = true;
     return Differs("the attempt", absl::StrCat(ours.attempt),
                    absl::StrCat(theirs.attempt));
+  }
+  const uint32_t version = std::min(ours.wire_max, theirs.wire_max);
+  if (version < std::max(ours.wire_min, theirs.wire_min)) {
+    return Differs("the wire version",
+                   absl::StrCat(ours.wire_min, "..", ours.wire_max),
+                   absl::StrCat(theirs.wire_min, "..", theirs.wire_max));
   }
   if (ours.role + theirs.role != MIG_ROLE_SOURCE + MIG_ROLE_DESTINATION) {
     return Differs("the role", RoleName(ours.role), RoleName(theirs.role));
@@ -88,7 +90,8 @@ absl::StatusOr<Agreement> Negotiate(const Hello& ours, const Hello& theirs,
   Agreement agreement;
   agreement.wire_version = version;
   agreement.max_message = std::min(ours.max_message, theirs.max_message);
-  agreement.peer_window = theirs.window;
+  // A window without bound would let this side's queue grow without one.
+  agreement.peer_window = std::min(theirs.window, kMaxWindow);
   agreement.peer_timeout_ns =
       std::min(ours.peer_timeout_ns, theirs.peer_timeout_ns);
   if (theirs.max_message < MIG_MIN_MESSAGE_MAX ||

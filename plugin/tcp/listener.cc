@@ -14,6 +14,10 @@ namespace {
 // How many peers may be in the handshake at a time; one more ends the oldest,
 // so that silent strangers can't keep the right peer out (C37).
 constexpr size_t kMaxPending = 8;
+// A step takes no more, so that a flood can't hold up a call.
+constexpr int kMostAccepts = 32;
+// Without a free fd the backlog waits; looking again at once would spin.
+constexpr uint64_t kAcceptRetryNs = 100'000'000;
 
 class Listener final : public Opener {
  public:
@@ -33,7 +37,7 @@ class Listener final : public Opener {
 
  private:
   absl::Status Bind(const Uri& uri);
-  absl::Status AcceptAll(uint64_t now_ns);
+  void AcceptAll(uint64_t now_ns);
   absl::Status AddPeer(UniqueFd fd, std::string peer, uint64_t now_ns);
   void Refused(const Handshake& handshake);
 
@@ -43,6 +47,7 @@ class Listener final : public Opener {
   uint64_t* const refused_;
   UniqueFd listener_;
   Readiness readiness_{true, false};
+  uint64_t accept_retry_ns_ = MIG_NO_DEADLINE;
   std::string unlink_path_;
   std::string local_uri_;
   std::vector<std::unique_ptr<Handshake>> pending_;  // oldest first
@@ -62,6 +67,8 @@ absl::Status Listener::Start(const Uri& uri) {
     local_uri_ = uri.text;
     if (!listening) return AddPeer(*std::move(fd), uri.text, host_->NowNs());
     listener_ = *std::move(fd);
+    // What a peer can use, unlike a number of this process.
+    local_uri_ = FormatAddress(LocalAddress(listener_.get()));
   } else {
     MIG_RETURN_IF_ERROR(Bind(uri));
   }
@@ -107,7 +114,7 @@ absl::Status Listener::Bind(const Uri& uri) {
 }
 
 absl::StatusOr<bool> Listener::Step(uint64_t now_ns, Opened* opened) {
-  MIG_RETURN_IF_ERROR(AcceptAll(now_ns));
+  if (listener_.valid()) AcceptAll(now_ns);
   for (size_t i = 0; i < pending_.size();) {
     Handshake& handshake = *pending_[i];
     switch (handshake.Step(now_ns)) {
@@ -128,22 +135,34 @@ absl::StatusOr<bool> Listener::Step(uint64_t now_ns, Opened* opened) {
   return false;
 }
 
-absl::Status Listener::AcceptAll(uint64_t now_ns) {
-  while (listener_.valid() && readiness_.readable) {
+void Listener::AcceptAll(uint64_t now_ns) {
+  if (now_ns >= accept_retry_ns_) {
+    accept_retry_ns_ = MIG_NO_DEADLINE;
+    readiness_.readable = true;
+  }
+  for (int i = 0; i < kMostAccepts && readiness_.readable; ++i) {
     std::string peer;
     auto fd = Accept(listener_.get(), &peer);
     if (!fd.ok()) {
       // Others may free fds; the connection waits in the backlog.
       host_->Log(MIG_LOG_WARNING, fd.status().message());
-      return absl::OkStatus();
+      readiness_.readable = false;
+      accept_retry_ns_ = now_ns + kAcceptRetryNs;
+      return;
     }
     if (!fd->valid()) {
       readiness_.readable = false;
-      return absl::OkStatus();
+      return;
     }
-    MIG_RETURN_IF_ERROR(AddPeer(*std::move(fd), std::move(peer), now_ns));
+    const absl::Status added = AddPeer(*std::move(fd), peer, now_ns);
+    // That one can't be served does not end the session: a stranger's coming
+    // must not.
+    if (!added.ok()) {
+      ++*refused_;
+      host_->Log(MIG_LOG_WARNING, absl::StrCat("could not serve peer ", peer,
+                                               ": ", added.message()));
+    }
   }
-  return absl::OkStatus();
 }
 
 absl::Status Listener::AddPeer(UniqueFd fd, std::string peer, uint64_t now_ns) {
@@ -179,7 +198,7 @@ bool Listener::HasWork() const {
 }
 
 uint64_t Listener::DeadlineNs() const {
-  uint64_t deadline = MIG_NO_DEADLINE;
+  uint64_t deadline = accept_retry_ns_;
   for (const auto& pending : pending_) {
     deadline = std::min(deadline, pending->deadline_ns());
   }

@@ -3,16 +3,16 @@
 //
 // The TCP plugin's face: what it says of itself, its options, and how a
 // session's settings come of them.
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,27 +61,40 @@ constexpr std::array kOptions = {
                "batches of up to 512 ranges or 4 MiB that write takes ahead",
                MIG_OPTION_INTEGER, 0},
     mig_option{"threads", "1", "0..1",
-               "0: look names up inside connect instead of on a thread",
+               "0: look names up inside progress instead of on a thread",
                MIG_OPTION_INTEGER, 0},
 };
 
+// Whatever the path names, this neither waits nor reads without end.
 absl::StatusOr<std::string> ReadKey(const Options& options) {
   const std::string& path = options.Text("key-file");
   if (path.empty()) return options.Text("key");
-  std::ifstream file(path, std::ios::binary);
-  std::string key((std::istreambuf_iterator<char>(file)),
-                  std::istreambuf_iterator<char>());
+  constexpr size_t kMaxKey = 4096;
+  std::string key(kMaxKey + 2, '\0');
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  size_t size = 0;
+  ssize_t got = file.valid() ? 1 : -1;
+  while (got > 0 && size < key.size()) {
+    got = read(file.get(), key.data() + size, key.size() - size);
+    if (got > 0) size += static_cast<size_t>(got);
+  }
+  if (got < 0) {
+    return MakeSystemError(
+        MIG_E_OPTION,
+        absl::StrCat("key-file '", path,
+                     "' can't be read: name a file that holds the key"),
+        errno);
+  }
+  key.resize(size);
   // Editors end files with a line feed, and the peer's may not.
   while (!key.empty() && (key.back() == '\n' || key.back() == '\r')) {
     key.pop_back();
   }
-  constexpr size_t kMaxKey = 4096;
-  if (!file || key.empty() || key.size() > kMaxKey) {
-    return MakeError(
-        MIG_E_OPTION,
-        absl::StrCat("key-file '", path, "' ",
-                     file ? "holds no key of 1 to 4096 bytes" : "can't be read",
-                     ": name a file that holds the key"));
+  if (key.empty() || key.size() > kMaxKey) {
+    return MakeError(MIG_E_OPTION,
+                     absl::StrCat("key-file '", path,
+                                  "' holds no key of 1 to 4096 bytes: name a "
+                                  "file that holds the key"));
   }
   return key;
 }
@@ -179,11 +192,13 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
   hello.max_message = options_.Number("max-message");
   hello.window = 4 * hello.max_message;
   hello.peer_timeout_ns = options_.Number("peer-timeout");
-  settings.opener.tuning = {hello.peer_timeout_ns,
+  // Neither the system's timers nor a thread follow a simulated clock.
+  const bool real_time = !host_.simulated_clock();
+  settings.opener.tuning = {real_time ? hello.peer_timeout_ns : 0,
                             options_.Number("socket-buffer")};
   settings.opener.connect_timeout_ns = options_.Number("connect-timeout");
   settings.opener.handshake_timeout_ns = options_.Number("handshake-timeout");
-  settings.opener.threads = options_.Number("threads") > 0;
+  settings.opener.threads = real_time && options_.Number("threads") > 0;
   settings.close_timeout_ns = options_.Number("close-timeout");
   settings.batches = options_.Number("batches");
   return Session::Create(&host_, std::move(settings));

@@ -99,12 +99,15 @@ absl::Status Session::RemoveBlock(uint32_t id) {
 
 absl::Status Session::Exchange() {
   MIG_RETURN_IF_ERROR(rules_.CheckExchange());
-  const std::vector<uint8_t> table = EncodeBlocks(blocks_.NewBlocks());
-  if (table.size() > kMaxTablePayload) {
-    return MakeError(MIG_E_BLOCK,
-                     absl::StrCat("the block table takes ", table.size(),
-                                  " bytes, and at most ", kMaxTablePayload,
-                                  " fit: use fewer blocks or shorter names"));
+  const std::vector<BlockDescription> added = blocks_.NewBlocks();
+  const std::vector<uint8_t> table = EncodeBlocks(added);
+  if (added.size() > kMaxBlocks || table.size() > kMaxTablePayload) {
+    return MakeError(
+        MIG_E_BLOCK,
+        absl::StrCat("the table of ", added.size(), " blocks takes ",
+                     table.size(), " bytes, and at most ", kMaxBlocks,
+                     " blocks and ", kMaxTablePayload,
+                     " bytes fit: use fewer blocks or shorter names"));
   }
   QueueFrame(FrameType::kBlocks, 0, table);
   rules_.ExchangeBegun();
@@ -207,10 +210,17 @@ absl::Status Session::RoundEnd(uint64_t number) {
   return absl::OkStatus();
 }
 
+// After PEER_CLOSED nothing goes out, and no credit would come back.
+absl::Status Session::CheckPeerThere() const {
+  if (!link_over_) return absl::OkStatus();
+  return MakeError(MIG_E_STATE, "the peer has left: close this session");
+}
+
 absl::StatusOr<bool> Session::Send(uint32_t channel, uint32_t type,
                                    const struct mig_iov* iov, size_t count,
                                    size_t element_size) {
   MIG_RETURN_IF_ERROR(rules_.CheckSend());
+  MIG_RETURN_IF_ERROR(CheckPeerThere());
   if (channel != 0) {
     return MakeError(MIG_E_ARGUMENT, absl::StrCat("channel ", channel,
                                                   " does not exist: use 0"));
@@ -251,13 +261,7 @@ void Session::MessageRelease(struct mig_message* message) {
   if (found == messages_.end()) return;
   released_ += MessageCharge(found->second->payload.size());
   messages_.erase(found);
-  if (link_ == nullptr || rules_.failed() || link_over_) return;
-  // Given back in few frames, but never so late that the peer stands still.
-  if (released_ >= incoming_.window() / 4 || released_ == incoming_.used()) {
-    incoming_.GiveBack(released_);
-    QueueFrame(FrameType::kCredit, released_);
-    released_ = 0;
-  }
+  if (link_ != nullptr && !rules_.failed() && !link_over_) GiveCredit();
 }
 
 struct mig_event_fd Session::EventFd() const {
@@ -289,6 +293,7 @@ absl::Status Session::HostBusy(uint64_t max_ns) {
                                   " ns: say it again every ",
                                   MIG_HOST_BUSY_MAX_NS, " ns at the latest"));
   }
+  MIG_RETURN_IF_ERROR(CheckPeerThere());
   QueueFrame(FrameType::kBusy, max_ns);
   // Progress will not be called soon.
   if (send_failure_.ok()) send_failure_ = link_->PumpOut(host_->NowNs());

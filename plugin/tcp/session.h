@@ -101,6 +101,7 @@ class Session final : public FrameHandler {
 
   Session(const Host* host, SessionSettings settings,
           std::unique_ptr<Poller> poller);
+  absl::Status CheckPeerThere() const;
   uint32_t role() const { return settings_.opener.hello.role; }
 
   // session_progress.cc
@@ -117,6 +118,13 @@ class Session final : public FrameHandler {
   void LinkEnded();
   void Fail(const absl::Status& why, Tell tell, bool peer_renounced = false);
   bool HasWork() const;
+  bool MayRead() const;
+  // What AnswerWaiters and GiveCredit would do now.
+  bool RemovalDue() const;
+  bool WriteReadyDue() const;
+  bool SendReadyDue() const;
+  bool CreditDue() const;
+  void GiveCredit();
   uint64_t NextDeadline() const;
   uint64_t HeartbeatInterval() const { return agreement_.peer_timeout_ns / 4; }
   void PublishCounters();
@@ -132,6 +140,7 @@ class Session final : public FrameHandler {
                          std::vector<uint8_t>* payload);
   absl::Status OnCredit(uint64_t charge);
   absl::Status OnBusy(uint64_t busy_ns);
+  absl::Status OnOffer();
   absl::Status OnWithdraw();
   absl::Status OnRefused();
   absl::Status OnBye();
@@ -161,7 +170,8 @@ class Session final : public FrameHandler {
   std::vector<Removal> removals_;
 
   // Rounds.
-  RoundSums sums_;  // of the round under way, sent or received
+  RoundSums sums_;                  // of the round under way, sent or received
+  RingQueue<uint64_t> ack_places_;  // of round acknowledgements not gone out
   bool write_waits_ = false;
   absl::Status send_failure_;  // met outside Progress, told inside
 
@@ -169,6 +179,7 @@ class Session final : public FrameHandler {
   CreditWindow outgoing_;
   CreditWindow incoming_;
   uint64_t released_ = 0;  // charge to be given back
+  std::optional<uint64_t> credit_place_;
   bool send_waits_ = false;
   absl::flat_hash_map<const void*, std::unique_ptr<Message>> messages_;
 
@@ -180,6 +191,7 @@ class Session final : public FrameHandler {
   std::atomic<bool> wake_asked_ = false;
   bool cancel_handled_ = false;
   bool bye_sent_ = false;
+  bool bye_received_ = false;
   bool bye_over_ = false;  // acknowledged, or the peer left too
   bool link_over_ = false;
   bool closed_ = false;

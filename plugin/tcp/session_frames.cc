@@ -65,10 +65,7 @@ absl::Status Session::OnFrame(const FrameHeader& header,
     case FrameType::kBusy:
       return OnBusy(header.argument);
     case FrameType::kOffer:
-      if (rules_.closing()) return absl::OkStatus();  // refused by our BYE
-      MIG_RETURN_IF_ERROR(rules_.PeerOffer());
-      PushEvent(MIG_EVENT_HANDOVER);
-      return absl::OkStatus();
+      return OnOffer();
     case FrameType::kCommitted:
       MIG_RETURN_IF_ERROR(rules_.PeerCommitted());
       PushEvent(MIG_EVENT_COMMITTED);
@@ -190,7 +187,7 @@ absl::Status Session::OnRoundEnd(uint64_t number,
   }
   sums_ = RoundSums();
   PushEvent(MIG_EVENT_ROUND_DONE, MIG_OK, number);
-  QueueFrame(FrameType::kRoundAck, number);
+  ack_places_.push_back(QueueFrame(FrameType::kRoundAck, number));
   return absl::OkStatus();
 }
 
@@ -230,19 +227,28 @@ absl::Status Session::OnCredit(uint64_t charge) {
 }
 
 absl::Status Session::OnBusy(uint64_t busy_ns) {
-  if (busy_ns > MIG_HOST_BUSY_MAX_NS) {
-    return Broke(absl::StrCat("word of being busy for ", busy_ns, " ns"));
+  // More than a host may ask for is cut (rule 13.6).
+  peer_busy_until_ns_ =
+      host_->NowNs() + std::min<uint64_t>(busy_ns, MIG_HOST_BUSY_MAX_NS);
+  return absl::OkStatus();
+}
+
+absl::Status Session::OnOffer() {
+  if (rules_.closing()) return absl::OkStatus();  // refused by our BYE
+  if (sums_.data_bytes != 0 || sums_.zero_bytes != 0 || their_table_) {
+    return Broke("an offer of the guest inside a round or an exchange");
   }
-  peer_busy_until_ns_ = host_->NowNs() + busy_ns;
+  MIG_RETURN_IF_ERROR(rules_.PeerOffer());
+  PushEvent(MIG_EVENT_HANDOVER);
   return absl::OkStatus();
 }
 
 absl::Status Session::OnWithdraw() {
   // Taken before: COMMITTED is on its way, and stands. Refused before: so is
   // that.
-  if (rules_.phase() != Phase::kOffered || rules_.closing()) {
-    return absl::OkStatus();
-  }
+  if (rules_.closing()) return absl::OkStatus();
+  MIG_RETURN_IF_ERROR(rules_.PeerWithdrew());
+  if (rules_.phase() == Phase::kTaken) return absl::OkStatus();
   rules_.RenounceOffer();
   Fail(MakeError(MIG_E_PEER_CANCELLED,
                  "the source withdrew its offer and runs the guest itself"),
@@ -254,7 +260,7 @@ absl::Status Session::OnWithdraw() {
 
 absl::Status Session::OnRefused() {
   MIG_RETURN_IF_ERROR(rules_.PeerRefused());
-  PushEvent(MIG_EVENT_HANDOVER_REFUSED, MIG_E_PEER_FAILED);
+  PushEvent(MIG_EVENT_HANDOVER_REFUSED);
   link_->writer().DropUnstarted();
   drain_deadline_ns_ = host_->NowNs() + settings_.close_timeout_ns;
   QueueFrame(FrameType::kBye);  // the destination waits for it in its close
@@ -263,8 +269,10 @@ absl::Status Session::OnRefused() {
 }
 
 absl::Status Session::OnBye() {
+  if (std::exchange(bye_received_, true)) return Broke("a second farewell");
   bye_over_ = true;
-  if (!rules_.closing()) {
+  const bool offering = rules_.source() && rules_.phase() == Phase::kOffered;
+  if (!rules_.closing() || offering) {
     // COMMITTED would have come before: whoever says this has no guest.
     const bool taken = rules_.phase() == Phase::kTaken;
     Fail(MakeError(MIG_E_PEER_CLOSED,
@@ -278,6 +286,7 @@ absl::Status Session::OnBye() {
 }
 
 absl::Status Session::OnBlockRemoved(uint32_t id) {
+  MIG_RETURN_IF_ERROR(rules_.PeerBlockRemoved());
   Block* const block = blocks_.FindByPeerId(id);
   if (block == nullptr) {
     return Broke(absl::StrCat("word that unknown block ", id, " was removed"));

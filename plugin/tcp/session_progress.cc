@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
@@ -19,6 +20,10 @@ namespace {
 constexpr uint64_t kReadBudget = 16u << 20;
 // A write is not worth waking a host for while this many ranges have no room.
 constexpr size_t kWriteReadyRanges = kMaxBatchRanges;
+// Nothing more is read while so much waits for the host or for the peer, whose
+// frames would else fill this side's memory.
+constexpr size_t kMaxEvents = 4096;
+constexpr size_t kMaxAcks = 1024;
 
 }  // namespace
 
@@ -46,10 +51,8 @@ uint64_t Session::QueueFrame(FrameType type, uint64_t argument,
 
 void Session::QueueAbort(const absl::Status& why) {
   FrameHeader header{.type = FrameType::kAbort};
-  // Certain only when the host can't take the guest, now or later.
-  if (rules_.phase() != Phase::kOffered || cancel_handled_) {
-    header.flags = kAbortGuestNotTaken;
-  }
+  // Nothing is read after this, so an offer on its way will not be seen.
+  if (!rules_.MayTake()) header.flags = kAbortGuestNotTaken;
   header.argument = static_cast<uint64_t>(int64_t{ErrorCode(why)});
   const absl::string_view text = why.message().substr(0, kMaxAbortPayload);
   link_->writer().Queue(
@@ -64,19 +67,22 @@ void Session::Fail(const absl::Status& why, Tell tell, bool peer_renounced) {
       peer_.empty() ? absl::StrCat(rules_.Doing(), ": ")
                     : absl::StrCat("peer ", peer_, ", ", rules_.Doing(), ": ");
   const absl::Status failure = Annotate(why, prefix);
-  const bool offer_may_have_left = offer_place_ && link_ != nullptr &&
-                                   link_->writer().HasStarted(*offer_place_) &&
-                                   !peer_renounced;
+  OfferFate offer = OfferFate::kNotLeft;
+  if (offer_place_ && link_ != nullptr &&
+      link_->writer().HasStarted(*offer_place_)) {
+    offer = peer_renounced ? OfferFate::kRenounced : OfferFate::kMayHaveArrived;
+  }
   const int32_t code = ErrorCode(failure);
-  switch (rules_.Fail(failure, offer_may_have_left)) {
+  switch (rules_.Fail(failure, offer)) {
     case Ending::kPeerClosed:
-      if (!std::exchange(peer_left_, true)) {
-        PushEvent(MIG_EVENT_PEER_CLOSED, code);
-      }
+      if (!std::exchange(peer_left_, true)) PushEvent(MIG_EVENT_PEER_CLOSED);
       if (tell != Tell::kCaller) link_over_ = true;
       return;
     case Ending::kInDoubt:
       PushEvent(MIG_EVENT_IN_DOUBT, code);
+      break;
+    case Ending::kRefused:
+      PushEvent(MIG_EVENT_HANDOVER_REFUSED);
       break;
     case Ending::kError:
       PushEvent(MIG_EVENT_ERROR, code);
@@ -94,16 +100,18 @@ void Session::Fail(const absl::Status& why, Tell tell, bool peer_renounced) {
 void Session::HandleCancel(uint64_t now_ns) {
   if (cancel_handled_) return;
   cancel_handled_ = true;
-  if (rules_.phase() == Phase::kTaken || rules_.failed()) return;
+  if (rules_.phase() == Phase::kTaken || closed_) return;
+  // Also after an error: a host that cancelled does not take the guest.
+  rules_.RenounceOffer();
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (events_[i].type == MIG_EVENT_HANDOVER) events_[i].type = 0;
+  }
+  if (rules_.failed()) return;
   if (rules_.phase() == Phase::kOffered && rules_.source()) {
     if (withdraw_deadline_ns_) return;
     QueueFrame(FrameType::kWithdraw);
     withdraw_deadline_ns_ = now_ns + agreement_.peer_timeout_ns;
     return;
-  }
-  rules_.RenounceOffer();
-  for (size_t i = 0; i < events_.size(); ++i) {
-    if (events_[i].type == MIG_EVENT_HANDOVER) events_[i].type = 0;
   }
   Fail(MakeError(MIG_E_CANCELLED, "the host cancelled"), Tell::kPeer);
 }
@@ -145,24 +153,41 @@ void Session::StepOpener(uint64_t now_ns) {
 void Session::StepLink(uint64_t now_ns) {
   ReadLink(now_ns);
   if (!rules_.failed() && !link_over_) CheckTimers(now_ns);
+  if (!rules_.failed() && !link_over_) GiveCredit();
   if (!rules_.failed() && !link_over_) WriteLink(now_ns);
   if (!rules_.failed()) AnswerWaiters();
 }
 
+bool Session::MayRead() const {
+  return events_.size() < kMaxEvents &&
+         (ack_places_.size() < kMaxAcks ||
+          link_->writer().HasFinished(ack_places_.front()));
+}
+
 void Session::ReadLink(uint64_t now_ns) {
+  // The tables meet here, so that the event comes from inside progress, and
+  // before what the peer sends once it has ours.
+  if (table_sent_ && their_table_) {
+    const absl::Status agreed = AgreeOnBlocks();
+    if (!agreed.ok()) return Fail(agreed, Tell::kPeer);
+  }
+  while (!ack_places_.empty() &&
+         link_->writer().HasFinished(ack_places_.front())) {
+    ack_places_.pop_front();
+  }
+  if (!MayRead()) {
+    // A host that is slow to take events says nothing of the peer.
+    if (events_.size() >= kMaxEvents) link_->NoteHeld(now_ns);
+    return;
+  }
   bool ended = false;
   const absl::Status status = link_->PumpIn(this, kReadBudget, now_ns, &ended);
   if (!status.ok()) {
     const bool lost = ErrorCode(status) == MIG_E_PEER_LOST;
-    Fail(status, lost ? Tell::kNobody : Tell::kPeer);
-    return;
+    if (lost && rules_.closing() && bye_sent_) return LinkEnded();
+    return Fail(status, lost ? Tell::kNobody : Tell::kPeer);
   }
   if (ended) LinkEnded();
-  // The tables meet here, so that the event comes from inside progress.
-  if (!rules_.failed() && table_sent_ && their_table_) {
-    const absl::Status agreed = AgreeOnBlocks();
-    if (!agreed.ok()) Fail(agreed, Tell::kPeer);
-  }
 }
 
 void Session::LinkEnded() {
@@ -183,6 +208,7 @@ void Session::WriteLink(uint64_t now_ns) {
   if (status.ok()) status = link_->PumpOut(now_ns);
   if (!status.ok()) {
     // What the peer said before it went, such as COMMITTED, counts more.
+    poller_->Wait(0);
     ReadLink(now_ns);
     const bool lost = ErrorCode(status) == MIG_E_PEER_LOST;
     if (!link_over_) Fail(status, lost ? Tell::kNobody : Tell::kPeer);
@@ -215,22 +241,50 @@ void Session::CheckTimers(uint64_t now_ns) {
   }
 }
 
+bool Session::RemovalDue() const {
+  return !removals_.empty() &&
+         link_->writer().HasFinished(removals_.front().place);
+}
+
+bool Session::WriteReadyDue() const {
+  return write_waits_ && rules_.phase() == Phase::kRound &&
+         rules_.WritesMayStart() &&
+         link_->writer().RangeRoom() >= kWriteReadyRanges;
+}
+
+bool Session::SendReadyDue() const {
+  return send_waits_ && outgoing_.Fits(agreement_.max_message);
+}
+
+// In few frames, but never so late that the peer stands still; and never two
+// that wait to go out, or a peer that does not read would fill the queue.
+bool Session::CreditDue() const {
+  return released_ > 0 &&
+         (released_ >= incoming_.window() / 4 ||
+          released_ == incoming_.used()) &&
+         (!credit_place_ || link_->writer().HasFinished(*credit_place_));
+}
+
+void Session::GiveCredit() {
+  if (!CreditDue()) return;
+  incoming_.GiveBack(released_);
+  credit_place_ = QueueFrame(FrameType::kCredit, released_);
+  released_ = 0;
+}
+
 // Tells the host what it was made to wait for.
 void Session::AnswerWaiters() {
-  while (!removals_.empty() &&
-         link_->writer().HasFinished(removals_.front().place)) {
+  while (RemovalDue()) {
     const uint32_t id = removals_.front().id;
     removals_.erase(removals_.begin());
     blocks_.Remove(id);
     PushEvent(MIG_EVENT_BLOCK_REMOVED, MIG_OK, id);
   }
-  if (write_waits_ && rules_.phase() == Phase::kRound &&
-      rules_.WritesMayStart() &&
-      link_->writer().RangeRoom() >= kWriteReadyRanges) {
+  if (WriteReadyDue()) {
     write_waits_ = false;
     PushEvent(MIG_EVENT_WRITE_READY);
   }
-  if (send_waits_ && outgoing_.Fits(agreement_.max_message)) {
+  if (SendReadyDue()) {
     send_waits_ = false;
     PushEvent(MIG_EVENT_SEND_READY);
   }
@@ -239,9 +293,10 @@ void Session::AnswerWaiters() {
 // Lets the last word out, and takes what still comes, since closing a socket
 // with unread bytes makes the system throw our own away (RFC 1122, 4.2.2.13).
 void Session::StepFailedLink(uint64_t now_ns) {
-  if (!link_over_ && !link_->PumpOut(now_ns).ok()) link_over_ = true;
-  if (!link_over_ &&
-      (link_->writer().empty() || now_ns >= drain_deadline_ns_)) {
+  // Also when guest memory can't be read and a batch stays cut short: the peer
+  // must see the end at once.
+  if (!link_over_ && (!link_->PumpOut(now_ns).ok() || link_->writer().empty() ||
+                      now_ns >= drain_deadline_ns_)) {
     link_->stream().ShutdownWrite();
     link_over_ = true;
   }
@@ -282,8 +337,12 @@ bool Session::HasWork() const {
   }
   if (link_ == nullptr || link_over_) return false;
   if (rules_.failed()) return link_->writer().empty() || link_->CanSend();
-  return link_->HasWork() || link_->writer().has_open_batch() ||
-         !send_failure_.ok() || (table_sent_ && their_table_.has_value());
+  // An open batch can only follow what the stream has not taken yet.
+  const FrameWriter& writer = link_->writer();
+  return (link_->CanReceive() && MayRead()) || link_->CanSend() ||
+         (writer.has_open_batch() && writer.empty()) || !send_failure_.ok() ||
+         (table_sent_ && their_table_.has_value()) || RemovalDue() ||
+         WriteReadyDue() || SendReadyDue() || CreditDue();
 }
 
 uint64_t Session::NextDeadline() const {
@@ -345,13 +404,18 @@ absl::Status Session::Progress(struct mig_event* events, size_t max,
   // stands still.
   const auto start = std::chrono::steady_clock::now();
   while (true) {
-    Step();
+    try {
+      Step();
+    } catch (const std::bad_alloc&) {
+      // What was under way is half done: only ending is safe.
+      Fail(MakeError(MIG_E_MEMORY, "out of memory: free some and retry"),
+           Tell::kPeer);
+    }
     *count = TakeEvents(events, max, element_size);
     const bool woken = wake_asked_.exchange(false, std::memory_order_acq_rel);
     // Where nothing can come any more, waiting would be for ever.
-    const bool over = link_ == nullptr || link_over_;
-    const bool idle = rules_.phase() == Phase::kNew || closed_ ||
-                      (rules_.failed() && over && !rules_.closing());
+    const bool over = opener_ == nullptr && (link_ == nullptr || link_over_);
+    const bool idle = closed_ || (over && !rules_.closing());
     if (*count > 0 || timeout_ns == 0 || idle || max == 0 || woken) {
       return absl::OkStatus();
     }

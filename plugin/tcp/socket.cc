@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -38,8 +39,14 @@ std::string UnixPath(const SocketAddress& address) {
                      strnlen(unix_address->sun_path, address.size - kHead));
 }
 
-// A socket file whose server is gone refuses; one that is served must stay.
+// A socket file whose server is gone refuses; one that is served must stay, and
+// so must any other file: connecting to a regular one is refused as well.
 bool RemoveStaleUnixSocket(const SocketAddress& address) {
+  struct stat status = {};
+  if (lstat(UnixPath(address).c_str(), &status) != 0 ||
+      !S_ISSOCK(status.st_mode)) {
+    return false;
+  }
   const UniqueFd probe(socket(AF_UNIX, kSocketFlags, 0));
   if (connect(probe.get(), Generic(address), address.size) == 0 ||
       errno != ECONNREFUSED) {
@@ -55,6 +62,13 @@ absl::Status ListenFailure(const SocketAddress& address, int error) {
         MIG_E_PERMISSION,
         absl::StrCat("can't listen at ", name,
                      " (ports below 1024 and some folders need privileges)"),
+        error);
+  }
+  if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+    return MakeSystemError(
+        MIG_E_LIMIT,
+        absl::StrCat("can't listen at ", name,
+                     ": raise the limit of files (ulimit -n)"),
         error);
   }
   return MakeSystemError(
@@ -150,13 +164,11 @@ absl::StatusOr<UniqueFd> Listen(const SocketAddress& address) {
   UniqueFd fd(socket(address.storage.ss_family, kSocketFlags, 0));
   if (!fd.valid()) return ListenFailure(address, errno);
   if (address.storage.ss_family == AF_UNIX) {
-    int bound = bind(fd.get(), Generic(address), address.size);
-    if (bound != 0 && errno == EADDRINUSE && RemoveStaleUnixSocket(address)) {
-      bound = bind(fd.get(), Generic(address), address.size);
-    } else if (bound != 0) {
-      errno = errno == ECONNREFUSED ? EADDRINUSE : errno;
+    int error = bind(fd.get(), Generic(address), address.size) == 0 ? 0 : errno;
+    if (error == EADDRINUSE && RemoveStaleUnixSocket(address)) {
+      error = bind(fd.get(), Generic(address), address.size) == 0 ? 0 : errno;
     }
-    if (bound != 0) return ListenFailure(address, errno);
+    if (error != 0) return ListenFailure(address, error);
   } else {
     SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
     if (bind(fd.get(), Generic(address), address.size) != 0) {
@@ -169,22 +181,22 @@ absl::StatusOr<UniqueFd> Listen(const SocketAddress& address) {
 }
 
 absl::StatusOr<UniqueFd> Accept(int listener, std::string* peer) {
-  UniqueFd fd(
-      accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (fd.valid()) {
-    *peer = PeerName(fd.get());
-    return fd;
+  // What went away while it waited is skipped: others may stand behind it, and
+  // the edge that told of them does not come again (accept(2) lists them).
+  constexpr int kMostGone = 64;
+  UniqueFd fd;
+  int error = ECONNABORTED;
+  for (int i = 0; i < kMostGone && !fd.valid(); ++i) {
+    fd.Reset(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    error = errno;
+    if (fd.valid()) *peer = PeerName(fd.get());
+    if (error == EAGAIN || error == EMFILE || error == ENFILE ||
+        error == ENOBUFS || error == ENOMEM) {
+      break;
+    }
   }
-  switch (errno) {
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-      return MakeSystemError(MIG_E_LIMIT, "can't accept a connection", errno);
-    default:
-      // Nothing there, or it went away while waiting (accept(2) lists them).
-      return fd;
-  }
+  if (fd.valid() || error == EAGAIN) return fd;
+  return MakeSystemError(MIG_E_LIMIT, "can't accept a connection", error);
 }
 
 absl::StatusOr<UniqueFd> AdoptFd(int fd, bool* listening) {
@@ -205,6 +217,13 @@ absl::StatusOr<UniqueFd> AdoptFd(int fd, bool* listening) {
                            errno);
   }
   *listening = accepts != 0;
+  // accept, unlike recvmsg, takes no flag that keeps it from waiting.
+  if (*listening && fcntl(copy.get(), F_SETFL,
+                          fcntl(copy.get(), F_GETFL) | O_NONBLOCK) != 0) {
+    return MakeSystemError(
+        MIG_E_URI, absl::StrCat("fd ", fd, " can't be made non-blocking"),
+        errno);
+  }
   return copy;
 }
 
@@ -217,10 +236,15 @@ void Tune(int fd, const SocketTuning& tuning) {
   }
   const sa_family_t family = LocalAddress(fd).storage.ss_family;
   if (family != AF_INET && family != AF_INET6) return;
-  const int timeout_ms = static_cast<int>(
-      std::min<uint64_t>(tuning.user_timeout_ns / 1'000'000, 1u << 30));
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
+  if (tuning.peer_timeout_ns == 0) return;
+  const int timeout_ms = static_cast<int>(
+      std::min<uint64_t>(tuning.peer_timeout_ns / 1'000'000, 1u << 30));
+  // Linux counts a full window at the peer as silence, however well the peer
+  // answers the probes. A host may be busy for minutes and read nothing (C36),
+  // so this only cleans up; who is silent is the session's to decide.
+  constexpr int kBusyMaxMs = static_cast<int>(MIG_HOST_BUSY_MAX_NS / 1'000'000);
+  SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms + kBusyMaxMs);
   SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   SetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, std::max(1, timeout_ms / 2000));
   SetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, timeout_ms / 8000));

@@ -24,7 +24,7 @@ struct SocketAddress {
 };
 
 struct SocketTuning {
-  uint64_t user_timeout_ns = 0;  // TCP_USER_TIMEOUT and keepalive, RFC 5482
+  uint64_t peer_timeout_ns = 0;  // for keepalive; 0: the system's timers only
   uint64_t buffer_bytes = 0;     // SO_SNDBUF and SO_RCVBUF; 0: the system's
 };
 
@@ -47,13 +47,14 @@ absl::StatusOr<UniqueFd> StartConnect(const SocketAddress& address, int* error);
 int ConnectResult(int fd);
 
 // Binds and listens. A left-over unix socket that nobody serves is replaced.
-// Errors: ADDRESS, PERMISSION.
+// Errors: ADDRESS, PERMISSION, LIMIT.
 absl::StatusOr<UniqueFd> Listen(const SocketAddress& address);
 // The next connection, an invalid fd if there is none now. Errors: LIMIT.
 absl::StatusOr<UniqueFd> Accept(int listener, std::string* peer);
 
 // A CLOEXEC duplicate of the host's fd, which must be a stream socket;
-// *listening says which kind. Errors: URI.
+// *listening says which kind. One that listens becomes non-blocking, also for
+// the host; a connected one is left as it is. Errors: URI, LIMIT.
 absl::StatusOr<UniqueFd> AdoptFd(int fd, bool* listening);
 
 // No delay, keepalive, timeouts and buffers; a no-op on other than TCP. A

@@ -4,6 +4,8 @@
 
 #include <sys/un.h>
 
+#include <limits>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +21,13 @@ absl::Status Bad(absl::string_view uri, absl::string_view why) {
                    absl::StrCat("URI '", uri, "' ", why,
                                 ": give tcp://HOST:PORT, tcp://[IPV6]:PORT, "
                                 "unix:PATH or fd:NUMBER"));
+}
+
+// SimpleAtoi also takes signs and surrounding blanks.
+bool ParseNumber(absl::string_view digits, uint32_t most, uint32_t* number) {
+  return !digits.empty() &&
+         digits.find_first_not_of("0123456789") == absl::string_view::npos &&
+         absl::SimpleAtoi(digits, number) && *number <= most;
 }
 
 absl::StatusOr<Uri> ParseTcp(absl::string_view text, absl::string_view rest) {
@@ -47,8 +56,7 @@ absl::StatusOr<Uri> ParseTcp(absl::string_view text, absl::string_view rest) {
                "has a host name with characters or a length that none has");
   }
   uint32_t number = 0;
-  if (port.empty() || port[0] == '+' || port[0] == '-' ||
-      !absl::SimpleAtoi(port, &number) || number > 65535) {
+  if (!ParseNumber(port, 65535, &number)) {
     return Bad(text, "has a port that is no number from 0 to 65535");
   }
   uri.port = absl::StrCat(number);
@@ -73,9 +81,11 @@ absl::StatusOr<Uri> ParseUri(absl::string_view text) {
     uri->path = std::string(rest);
   } else if (absl::ConsumePrefix(&rest, "fd:")) {
     uri->kind = Uri::Kind::kFd;
-    if (!absl::SimpleAtoi(rest, &uri->fd) || uri->fd < 0) {
+    uint32_t number = 0;
+    if (!ParseNumber(rest, std::numeric_limits<int>::max(), &number)) {
       return Bad(text, "has no file descriptor number");
     }
+    uri->fd = static_cast<int>(number);
   } else {
     return Bad(text, "has a scheme that this plugin does not serve");
   }

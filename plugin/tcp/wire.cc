@@ -19,7 +19,6 @@ constexpr std::array<uint8_t, 8> kMagic = {'M', 'I', 'G',  'T',
                                            'C', 'P', '\r', '\n'};
 constexpr size_t kMaxExtensions = 512;
 constexpr size_t kBlockFixedSize = 28;
-constexpr uint32_t kMaxBlocks = 65536;
 
 template <std::unsigned_integral T>
 void Put(uint8_t* to, T value) {

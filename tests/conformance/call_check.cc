@@ -84,9 +84,10 @@ bool ErrorBox::untouched() const {
 
 bool ErrorBox::overrun() const {
   const auto* bytes = reinterpret_cast<const uint8_t*>(&box_);
-  return std::any_of(bytes + std::min<size_t>(before_.error.size, sizeof(box_)),
-                     bytes + sizeof(box_),
-                     [](uint8_t byte) { return byte != kPattern; });
+  // The size itself is the caller's, however small it says to be.
+  return std::any_of(
+      bytes + std::clamp<size_t>(before_.error.size, 4, sizeof(box_)),
+      bytes + sizeof(box_), [](uint8_t byte) { return byte != kPattern; });
 }
 
 CallError ErrorBox::error() const {

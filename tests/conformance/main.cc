@@ -62,40 +62,50 @@ int Run(int argc, char** argv) {
   return RUN_ALL_TESTS();
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app(
-      "Proves each rule of mig_transport(7) on a plugin. Every --gtest_... "
-      "flag of GoogleTest is understood too.");
-  Config& config = GlobalConfig();
+// What the command line says, as it is parsed.
+struct Arguments {
   std::vector<std::string> options;
   bool list_rules = false;
   bool real_time_only = false;
-  int call_limit_ms = static_cast<int>(config.call_limit.count());
+  int call_limit_ms = static_cast<int>(GlobalConfig().call_limit.count());
+};
+
+void Define(CLI::App& app, Arguments& arguments) {
+  Config& config = GlobalConfig();
   app.add_option("--plugin", config.plugin, "name or path of the plugin");
   app.add_option("--listen-uri", config.listen_uri,
                  "where destinations listen; {n} and {pid} are replaced");
-  app.add_option("--option", options, "an option of the plugin, NAME=VALUE")
+  app.add_option("--option", arguments.options,
+                 "an option of the plugin, NAME=VALUE; can be repeated")
       ->take_all()
       ->expected(1);
-  app.add_flag("--no-simulated-clock", real_time_only,
+  app.add_flag("--no-simulated-clock", arguments.real_time_only,
                "leave out the tests in which the host's clock is simulated");
-  app.add_option("--call-limit-ms", call_limit_ms,
+  app.add_option("--call-limit-ms", arguments.call_limit_ms,
                  "how long a call that must not wait may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--cycles", config.cycles, "migrations of the leak test")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("--list-rules", list_rules,
+  app.add_flag("--list-rules", arguments.list_rules,
                "print which tests prove which rule, and end");
   app.allow_extras();
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "Proves each rule of mig_transport(7) on a plugin. Every --gtest_... "
+      "flag of GoogleTest is understood too.");
+  Arguments arguments;
+  Define(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
-  config.simulated_clock = !real_time_only;
-  config.call_limit = milliseconds(call_limit_ms);
+  GlobalConfig().simulated_clock = !arguments.real_time_only;
+  GlobalConfig().call_limit = milliseconds(arguments.call_limit_ms);
   std::vector<char*> gtest_arguments = {argv[0]};
   std::vector<std::string> extras = app.remaining();
   for (std::string& extra : extras) {
@@ -104,9 +114,9 @@ int Main(int argc, char** argv) {
     }
     gtest_arguments.push_back(extra.data());
   }
-  const std::string wrong = ParseOptions(options);
+  const std::string wrong = ParseOptions(arguments.options);
   if (!wrong.empty()) return Complain(wrong);
-  if (list_rules) return ListRules();
+  if (arguments.list_rules) return ListRules();
   const int count = static_cast<int>(gtest_arguments.size());
   gtest_arguments.push_back(nullptr);
   return Run(count, gtest_arguments.data());

@@ -93,8 +93,13 @@ Pair::Pair(const PairSetup& setup)
   Renew();
 }
 
+Pair::Pair(Context& shared) : shared_(&shared) {
+  identity_.attempt -= 1;
+  Renew();
+}
+
 Context& Pair::destination_context() {
-  return destination_context_ ? *destination_context_ : *source_context_;
+  return destination_context_ ? *destination_context_ : source_context();
 }
 
 Host& Pair::destination_host() {
@@ -169,6 +174,11 @@ AssertionResult Pair::AddBlocksAgain() {
     }
   }
   return AssertionSuccess();
+}
+
+Block& Pair::SpareBlock(const BlockSpec& spec, uint32_t index) {
+  spare_blocks_.push_back(std::make_unique<Block>(spec, index));
+  return *spare_blocks_.back();
 }
 
 AssertionResult Pair::Exchange() {

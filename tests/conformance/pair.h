@@ -68,16 +68,18 @@ struct Block {
 struct PairSetup {
   ClockKind clock = ClockKind::kReal;
   bool one_context = false;
-  Identity identity;
+  Identity identity = {};
 };
 
 class Pair {
  public:
   explicit Pair(const PairSetup& setup = {});
+  // Both sessions on a context that the test has.
+  explicit Pair(Context& shared);
 
   Session& source() { return *source_; }
   Session& destination() { return *destination_; }
-  Context& source_context() { return *source_context_; }
+  Context& source_context() { return shared_ ? *shared_ : *source_context_; }
   Context& destination_context();
   Host& source_host() { return source_host_; }
   Host& destination_host();
@@ -94,6 +96,8 @@ class Pair {
   testing::AssertionResult Connect();
   // Makes a block and adds it on both sides.
   testing::AssertionResult AddBlock(const BlockSpec& spec = {});
+  // Makes a block that the test adds, or not, by itself.
+  Block& SpareBlock(const BlockSpec& spec, uint32_t index);
   // Adds the blocks of an earlier session again.
   testing::AssertionResult AddBlocksAgain();
   testing::AssertionResult Exchange();
@@ -123,6 +127,8 @@ class Pair {
   Host source_host_;
   std::unique_ptr<Host> destination_host_;
   std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<std::unique_ptr<Block>> spare_blocks_;
+  Context* shared_ = nullptr;
   std::unique_ptr<Context> source_context_;
   std::unique_ptr<Context> destination_context_;
   Identity identity_;

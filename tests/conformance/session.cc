@@ -76,6 +76,7 @@ Session::Session(Context& context, uint32_t role, const Identity& identity)
   memcpy(params.vm_uuid, identity.uuid.data(), MIG_UUID_SIZE);
   params.attempt = identity.attempt;
   params.extensions = identity.extensions;
+  const std::lock_guard<std::mutex> lock(context.mutex());
   Call("session_create", [&](mig_error* error) {
     return Ops()->session_create(context.get(), &params, &session_, error);
   });
@@ -266,8 +267,8 @@ size_t Session::Progress(int64_t timeout_ns, size_t max) {
     return Ops()->progress(session_, taken.data(), max, sizeof(mig_event),
                            timeout_ns, &count, error);
   };
-  const auto limit = timeout_ns == 0 ? GlobalConfig().call_limit
-                                     : std::chrono::milliseconds::max();
+  const std::chrono::milliseconds limit =
+      timeout_ns == 0 ? GlobalConfig().call_limit : std::chrono::hours(24);
   const int32_t status = CheckedCall("progress", limit, call, &error_);
   EXPECT_EQ(status, MIG_OK) << error_.message;
   if (status != MIG_OK) return 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,11 +34,14 @@ class Context {
   int32_t SetOption(const std::string& name, const std::string& value);
   std::string GetOption(const std::string& name);
   const CallError& error() const { return error_; }
+  // Held while a session is made: calls on a context are serialised.
+  std::mutex& mutex() { return mutex_; }
 
  private:
   Host& host_;
   mig_context* context_ = nullptr;
   CallError error_;
+  std::mutex mutex_;
 };
 
 using Uuid = std::array<uint8_t, MIG_UUID_SIZE>;

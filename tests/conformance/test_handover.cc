@@ -90,7 +90,7 @@ TEST_F(Handover, Rule12_OnlyWhenItIsTime) {
   EXPECT_EQ(pair.source().Handover(), MIG_E_STATE) << "twice";
   EXPECT_EQ(pair.source().RoundBegin(2), MIG_E_STATE) << "after the offer";
   EXPECT_EQ(pair.source().Exchange(), MIG_E_STATE);
-  EXPECT_EQ(pair.source().RemoveBlock(pair.block().source_id), MIG_E_STATE);
+  EXPECT_LT(pair.source().RemoveBlock(pair.block().source_id), 0);
   EXPECT_EQ(pair.destination().Handover(), MIG_E_STATE)
       << "the event HANDOVER was not taken yet";
   ASSERT_TRUE(
