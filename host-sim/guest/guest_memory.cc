@@ -137,6 +137,12 @@ absl::Status MapBlock(const BlockSpec& spec, GuestBlock* block) {
     return status;
   }
   block->base = static_cast<std::byte*>(base);
+  // Where transparent huge pages are always on, a write would make 2 MiB
+  // resident, and soft-dirty would report them all. Without them there is
+  // nothing to turn off, so failure does not matter.
+  if (spec.backing != Backing::kHugetlb) {
+    (void)madvise(base, block->length, MADV_NOHUGEPAGE);
+  }
   return absl::OkStatus();
 }
 

@@ -19,13 +19,13 @@ struct Room {
 };
 
 // The largest there is beside the control page: the same on both sides, since
-// both have the same blocks.
+// both have the same blocks. `memory` has at least one.
 inline Room LargestRoom(const GuestMemory& memory) {
-  Room best;
+  const GuestBlock& first = memory.blocks()[0];
+  Room best = {&first, kPageSize, first.length - kPageSize};
   for (const GuestBlock& block : memory.blocks()) {
-    const uint64_t offset = block.id == 0 ? kPageSize : 0;
-    if (best.block == nullptr || block.length - offset > best.length) {
-      best = {&block, offset, block.length - offset};
+    if (block.id != 0 && block.length > best.length) {
+      best = {&block, 0, block.length};
     }
   }
   return best;

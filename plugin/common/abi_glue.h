@@ -110,19 +110,17 @@ class AbiGlue {
                                struct mig_context** context,
                                struct mig_error* error) {
     return Guarded(error, [&]() -> absl::Status {
-      if (context == nullptr) return NullArgument("context");
-      Host host;
-      if (services != nullptr) {
-        MIG_RETURN_IF_ERROR(CheckElementSize(services->size, sizeof(*services),
-                                             "mig_host_services"));
-        if ((services->flags & ~MIG_HOST_SIMULATED_CLOCK) != 0) {
-          return MakeError(MIG_E_ARGUMENT,
-                           absl::StrCat("mig_host_services has unknown flags ",
-                                        services->flags));
-        }
-        host = Host(*services);
+      if (services == nullptr || context == nullptr) {
+        return NullArgument("services or context");
       }
-      auto made = Context::Create(host);
+      MIG_RETURN_IF_ERROR(CheckElementSize(services->size, sizeof(*services),
+                                           "mig_host_services"));
+      if ((services->flags & ~MIG_HOST_SIMULATED_CLOCK) != 0) {
+        return MakeError(MIG_E_ARGUMENT,
+                         absl::StrCat("mig_host_services has unknown flags ",
+                                      services->flags));
+      }
+      auto made = Context::Create(Host(*services));
       if (!made.ok()) return made.status();
       *context = reinterpret_cast<struct mig_context*>(made->release());
       return absl::OkStatus();

@@ -174,6 +174,10 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
                                   " does not exist: give 1 for source or 2 for "
                                   "destination"));
   }
+  if (params.attempt == 0) {
+    return MakeError(MIG_E_ARGUMENT,
+                     "attempt 0 does not exist: count them from 1");
+  }
   if (params.flags != 0) {
     return MakeError(
         MIG_E_ARGUMENT,

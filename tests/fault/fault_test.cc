@@ -23,13 +23,13 @@ using ::testing::HasSubstr;
 
 constexpr int kOk = 0, kFailed = 1, kInDoubt = 3, kUnverified = 4;
 
-// The peer's silence may last a second; the rest is for slow machines.
+// The peer's silence may last three seconds; the rest is for slow machines.
 constexpr Millis kBound(20000);
 constexpr Millis kReach(60000);
 
 Arguments Common() {
-  return {"--plugin-option", "peer-timeout=1s",
-          "--plugin-option", "handshake-timeout=1s",
+  return {"--plugin-option", "peer-timeout=3s",
+          "--plugin-option", "handshake-timeout=3s",
           "--plugin-option", "connect-timeout=2s",
           "--peer-wait",     "3s",
           "--after",         "100ms"};

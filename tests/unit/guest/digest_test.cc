@@ -40,6 +40,7 @@ TEST(Digest, LocatesASingleFlippedBit) {
   EXPECT_EQ(regions, (std::vector<Region>{{"ram", 4 << 20, 1 << 20},
                                           {"rom", 0, 64 << 10}}));
   std::vector<std::string> lines;
+  lines.reserve(regions.size());
   for (const Region& region : regions) {
     lines.push_back(DescribePageMismatches(region,
                                            PageHashes(ours, region).value(),

@@ -15,7 +15,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 std::string WriteFile(const std::string& name, const std::string& contents) {
-  const std::string path = testing::TempDir() + "/" + name;
+  std::string path = testing::TempDir() + "/" + name;
   std::ofstream(path, std::ios::binary) << contents;
   return path;
 }

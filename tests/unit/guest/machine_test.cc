@@ -80,7 +80,7 @@ TEST(MachineWorkload, SeesAnyFlippedBitAndSaysWhere) {
   std::byte* base = guest.memory->blocks()[0].base;
   const auto flipped = [&](uint64_t offset) {
     base[offset] ^= std::byte{0x10};
-    const absl::Status status = guest.workload->Verify();
+    absl::Status status = guest.workload->Verify();
     base[offset] ^= std::byte{0x10};
     return status;
   };

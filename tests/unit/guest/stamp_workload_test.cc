@@ -10,8 +10,6 @@
 namespace mig::sim {
 namespace {
 
-using testing::HasSubstr;
-
 const std::vector<std::string> kBlocks = {"ram:2M", "vga:256K,backing=memfd"};
 
 // The pages of all blocks, in order, that `steps` steps write.

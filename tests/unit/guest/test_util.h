@@ -34,6 +34,7 @@ namespace mig::sim {
 // Guest memory of block specs that must be good.
 inline GuestMemory MakeMemory(const std::vector<std::string>& texts) {
   std::vector<BlockSpec> specs;
+  specs.reserve(texts.size());
   for (const std::string& text : texts) {
     specs.push_back(ParseBlockSpec(text).value());
   }

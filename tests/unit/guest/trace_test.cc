@@ -15,9 +15,8 @@ const std::vector<std::string> kBlocks = {"ram:1M", "vga:64K"};
 
 std::string WriteTrace(const std::string& text) {
   static int number = 0;
-  const std::string path = testing::TempDir() + "/trace" +
-                           std::to_string(getpid()) + "_" +
-                           std::to_string(++number);
+  std::string path = testing::TempDir() + "/trace" + std::to_string(getpid()) +
+                     "_" + std::to_string(++number);
   std::ofstream(path) << text;
   return path;
 }
