@@ -103,10 +103,16 @@ TEST(MemoryTest, AFilesImage) {
   std::ofstream file(path, std::ios::binary);
   for (int i = 0; i < 3'000'001; ++i) file.put(static_cast<char>(i * 7 >> 3));
   file.close();
+  // A workload that leaves other blocks alone: their contents arrive as well.
   ExpectVerified(
       RunBoth({"--memory", "ram:8M", "--memory", "disk,backing=file:" + path,
-               "--workload", "idle:fill=none"},
+               "--workload", "bank:accounts=2000"},
               dir));
+}
+
+TEST(MemoryTest, Prefaulted) {
+  const TempDir dir;
+  ExpectVerified(RunBoth({"--memory", "32M", "--prefault"}, dir));
 }
 
 TEST(MemoryTest, Memfd) {

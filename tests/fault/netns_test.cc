@@ -33,13 +33,12 @@ class TwoHosts {
                   " link add v0 type veth peer name v0 netns " + two_) == 0;
     for (const auto& [host, address] :
          {std::pair(one_, "10.77.0.1"), std::pair(two_, "10.77.0.2")}) {
-      good_ = good_ &&
-              Shell("ip -n " + host + " addr add " + address +
-                    "/24 dev v0 && ip -n " + host +
-                    " addr add fe80::" + address[8] +
-                    "/64 dev v0 nodad && ip -n " + host +
-                    " link set v0 up && ip -n " + host + " link set lo up") ==
-                  0;
+      good_ = good_ && Shell("ip -n " + host + " addr add " + address +
+                             "/24 dev v0 && ip -n " + host +
+                             " addr add fe80::" + address[8] +
+                             "/64 dev v0 nodad && ip -n " + host +
+                             " link set v0 up && ip -n " + host +
+                             " link set lo up") == 0;
     }
   }
   TwoHosts(const TwoHosts&) = delete;
@@ -74,10 +73,9 @@ TEST_P(NetnsTest, MigratesBetweenTwoHosts) {
                                 PluginName(), "--after", "100ms"}));
   ASSERT_TRUE(destination.WaitForText("listening at ", kLimit))
       << destination.Stderr();
-  Process source(dir,
-                 Join(hosts.OnOne(), {HostSim(), "source", uri, "--plugin",
-                                      PluginName(), "--memory", "32M",
-                                      "--workload", "bank", "--json"}));
+  Process source(dir, Join(hosts.OnOne(), {HostSim(), "source", uri, "--plugin",
+                                           PluginName(), "--memory", "32M",
+                                           "--workload", "bank", "--json"}));
   EXPECT_EQ(source.Wait(kLimit), 0) << source.Stderr();
   EXPECT_EQ(destination.Wait(kLimit), 0) << destination.Stderr();
   const nlohmann::json json =

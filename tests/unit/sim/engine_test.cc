@@ -152,7 +152,7 @@ TEST_F(SourceEngineTest, Rule6BackpressureIsResumedExactly) {
   for (const uint64_t pages : {1, 3, 7, 63}) {
     FakeTransport::Reset();
     fake().room = pages * kPageSize;
-    tracker_ = FakeTracker();
+    tracker_.fetches = 0;
     const SourceReport report = Migrate();
     EXPECT_EQ(report.end, SourceEnd::kMigrated) << report.status;
     uint64_t next = 0;
