@@ -107,6 +107,9 @@ void AddSource(CLI::App* app, RawOptions* raw) {
 void AddDestination(CLI::App* app, RawOptions* raw) {
   app->add_option("--max-memory", raw->max_memory,
                   "The largest guest to take (default: this machine's memory)");
+  app->add_flag("--prefault", raw->prefault,
+                "Fault the destination's memory in before round 1 (a sparse "
+                "guest becomes whole)");
   app->add_option("--load-delay", raw->load_delay)->group(kHidden);
   app->add_flag("--host-busy,!--no-host-busy", raw->say_busy)->group(kHidden);
 }

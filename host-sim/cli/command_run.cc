@@ -50,6 +50,7 @@ std::vector<std::string> DestinationArguments(const RawOptions& raw) {
                                         "--load-delay",
                                         raw.load_delay};
   if (!raw.say_busy) arguments.emplace_back("--no-host-busy");
+  if (raw.prefault) arguments.emplace_back("--prefault");
   if (!raw.verify) arguments.emplace_back("--no-verify");
   for (const std::string& option : raw.plugin_options) {
     arguments.emplace_back("--plugin-option");

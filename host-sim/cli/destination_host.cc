@@ -69,6 +69,10 @@ absl::StatusOr<DestinationGuest> DestinationHost::MakeGuest(
   absl::StatusOr<GuestMemory> memory = GuestMemory::Create(*specs);
   if (!memory.ok()) return memory.status();
   memory_ = std::make_unique<GuestMemory>(*std::move(memory));
+  if (settings_.prefault) {
+    absl::Status status = memory_->Prefault();
+    if (!status.ok()) return status;
+  }
   guest_ = std::make_unique<SimGuest>(memory_.get(),
                                       RunLog(migration_.run_log, kSide));
   return DestinationGuest{memory_.get(), guest_.get()};

@@ -136,6 +136,7 @@ absl::StatusOr<SourceSettings> ReadSource(const RawOptions& raw) {
 absl::StatusOr<DestinationSettings> ReadDestination(const RawOptions& raw) {
   DestinationSettings settings;
   settings.say_busy = raw.say_busy;
+  settings.prefault = raw.prefault;
   settings.max_memory = PhysicalMemory();
   absl::Status status = Keep(ReadMemory(raw.memory), &settings.memory);
   status.Update(Keep(ParseDurationNs("--load-delay", raw.load_delay),

@@ -39,6 +39,7 @@ struct RawOptions {
   std::string destination_pause_at;  // run only
   bool one_process = false;          // run only
   std::string run_log;
+  bool prefault = false;
   std::string load_delay = "0";
   bool say_busy = true;
   int report_fd = -1;
@@ -90,6 +91,7 @@ struct SourceSettings {
 struct DestinationSettings {
   std::vector<BlockSpec> memory;  // empty: what the source has
   uint64_t max_memory = 0;        // bytes that a source may ask for
+  bool prefault = false;          // touch all memory before round 1
   // For tests: loading takes this much longer, and whether the peer is told.
   uint64_t load_delay_ns = 0;
   bool say_busy = true;

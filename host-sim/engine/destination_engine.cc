@@ -86,9 +86,13 @@ absl::Status DestinationEngine::AgreeOnMemory() {
       "waiting for the source to describe its guest", kGuestMessageLimitNs,
       [this] { return report_.guest.has_value(); });
   if (!status.ok()) return status;
-  absl::StatusOr<DestinationGuest> made = hooks_.make_guest(*report_.guest);
-  if (!made.ok()) return made.status();
-  made_ = *made;
+  // Faulting memory in takes long; the source must not take this side for dead.
+  status = driver_.RunWhilePumping([this] {
+    absl::StatusOr<DestinationGuest> made = hooks_.make_guest(*report_.guest);
+    if (made.ok()) made_ = *made;
+    return made.status();
+  });
+  if (!status.ok()) return status;
   for (const GuestBlock& block : made_.memory->blocks()) {
     mig_block added = {};
     added.size = sizeof added;

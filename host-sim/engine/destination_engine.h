@@ -64,7 +64,8 @@ class DestinationEngine {
     // It listens: where a source is to connect to.
     std::function<void(const std::string& address)> on_address;
     // A source has said what guest it will send: makes memory and guest for
-    // it. A failure ends the migration and is told to the source.
+    // it, on a thread of its own while the engine waits. A failure ends the
+    // migration and is told to the source.
     std::function<absl::StatusOr<DestinationGuest>(const GuestMessage&)>
         make_guest;
     // The guest was taken and its memory checked: it runs from here on.

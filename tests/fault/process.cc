@@ -83,7 +83,7 @@ Process::Process(const TempDir& dir, std::vector<std::string> arguments) {
 }
 
 Process::~Process() {
-  if (pid_ > 0) kill(-pid_, SIGKILL);  // its children too
+  if (pid_ > 0) kill(-pid_, SIGKILL);  // and its children, in its group
   (void)Wait(Millis(5000));
 }
 
@@ -107,6 +107,9 @@ std::optional<int> Process::Wait(Millis limit) {
   return code_;
 }
 
-void Process::Signal(int signal) const { kill(pid_, signal); }
+void Process::Signal(int signal) const {
+  // -1, of a process that did not start, would be everybody.
+  if (pid_ > 0 && !code_.has_value()) kill(pid_, signal);
+}
 
 }  // namespace mig::test
