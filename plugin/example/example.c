@@ -228,6 +228,9 @@ static void post(struct mig_session *session, uint32_t type, int32_t code,
                  uint64_t number) {
   struct mig_message *node = &session->once[type];
   if (type == MIG_EVENT_ROUND_DONE || type == MIG_EVENT_BLOCKS_READY) {
+    if (session->failure.code != 0) {
+      return; /* the other side had no memory for its event */
+    }
     node = (struct mig_message *)calloc(1, sizeof(*node));
     if (node == NULL) {
       lose(session, MIG_E_MEMORY, "no memory for an event: free some");
@@ -844,110 +847,49 @@ static int32_t ex_round_begin(struct mig_session *session, uint64_t number,
   return code;
 }
 
-/* Some pages of one block that a write takes. */
-struct piece {
-  struct block *block;
-  uint64_t offset;
-  uint64_t length;
-  uint32_t flags;
-};
-
-static int32_t check_range(const struct mig_session *session,
-                           const struct mig_range *range, struct piece *piece,
-                           struct mig_error *error) {
+/* The range's block, or NULL and an error. */
+static struct block *check_range(const struct mig_session *session,
+                                 const struct mig_range *range, int32_t *code,
+                                 struct mig_error *error) {
   struct block *block = session->blocks;
   while (block != NULL && block->id != range->block) {
     block = block->next;
   }
   if (block == NULL || block->twin == NULL) {
-    return fail(error, MIG_E_BLOCK,
-                "a range names block %u, which is not agreed: add and exchange "
-                "it first",
-                range->block);
+    *code = fail(error, MIG_E_BLOCK,
+                 "a range names block %u, which is not agreed: add and "
+                 "exchange it first",
+                 range->block);
+    return NULL;
   }
   if ((range->flags & ~MIG_RANGE_ZERO) != 0 || range->reserved != 0) {
-    return fail(error, MIG_E_ARGUMENT,
-                "a range has flags %#x and reserved %#llx: this plugin knows "
-                "flags %#x, and reserved is 0",
-                range->flags, (unsigned long long)range->reserved,
-                MIG_RANGE_ZERO);
+    *code =
+        fail(error, MIG_E_ARGUMENT,
+             "a range has flags %#x and reserved %#llx: this plugin knows "
+             "flags %#x, and reserved is 0",
+             range->flags, (unsigned long long)range->reserved, MIG_RANGE_ZERO);
+    return NULL;
   }
   if (((range->offset | range->length) & (block->page_size - 1)) != 0 ||
       range->offset > block->length ||
       range->length > block->length - range->offset) {
-    return fail(error, MIG_E_RANGE,
-                "range of %llu bytes at %llu of block '%.255s', which has %llu "
-                "in pages of %llu: keep it inside and aligned",
-                (unsigned long long)range->length,
-                (unsigned long long)range->offset, block->name,
-                (unsigned long long)block->length,
-                (unsigned long long)block->page_size);
+    *code = fail(error, MIG_E_RANGE,
+                 "range of %llu bytes at %llu of block '%.255s', which has "
+                 "%llu in pages of %llu: keep it inside and aligned",
+                 (unsigned long long)range->length,
+                 (unsigned long long)range->offset, block->name,
+                 (unsigned long long)block->length,
+                 (unsigned long long)block->page_size);
+    return NULL;
   }
-  piece->block = block;
-  piece->offset = range->offset;
-  piece->length = range->length;
-  piece->flags = range->flags;
-  return MIG_OK;
+  return block;
 }
 
-/* One call's ranges, and how much of them is taken. */
-struct batch {
-  const char *ranges;
-  size_t element_size;
-  size_t count;
-  size_t whole;
-  uint64_t partial;
-};
-
-static struct mig_range range_at(const struct batch *batch, size_t i) {
-  struct mig_range range;
-  memcpy(&range, batch->ranges + i * batch->element_size, sizeof(range));
-  return range;
-}
-
-/* Fills in `whole` and `partial`: what COPY_MAX allows, but at least a page. */
-static int32_t plan(const struct mig_session *session, struct batch *batch,
-                    struct mig_error *error) {
-  uint64_t room = COPY_MAX;
-  for (batch->whole = 0; batch->whole < batch->count && room > 0;
-       ++batch->whole) {
-    struct mig_range range = range_at(batch, batch->whole);
-    struct piece piece;
-    int32_t code = check_range(session, &range, &piece, error);
-    if (code != MIG_OK) {
-      return code;
-    }
-    uint64_t page = piece.block->page_size;
-    uint64_t most = room == COPY_MAX && room < page ? page : room & ~(page - 1);
-    if (piece.length > most) {
-      batch->partial = most;
-      break;
-    }
-    room -= piece.length < room ? piece.length : room;
-  }
-  return MIG_OK;
-}
-
-/* The i-th piece of a planned batch; an empty one past its end. */
-static struct piece piece_at(const struct mig_session *session,
-                             const struct batch *batch, size_t i) {
-  struct piece piece = {NULL, 0, 0, 0};
-  if (i < batch->whole + (batch->partial > 0)) {
-    struct mig_range range = range_at(batch, i);
-    (void)check_range(session, &range, &piece, NULL);
-    if (i == batch->whole) {
-      piece.length = batch->partial;
-    }
-  }
-  return piece;
-}
-
-/* Sets the bits of a piece's pages; true if one was set before. */
-static bool mark(struct block *block, const struct piece *piece) {
+/* Sets the bits of a range's pages; true if one was set before. */
+static bool mark(struct block *block, const struct mig_range *range) {
   bool twice = false;
-  uint64_t end_page = (piece->offset + piece->length) / block->page_size;
-  for (uint64_t page = piece->offset / block->page_size; page < end_page;
-       ++page) {
+  uint64_t last = (range->offset + range->length) / block->page_size;
+  for (uint64_t page = range->offset / block->page_size; page < last; ++page) {
     uint8_t bit = (uint8_t)(1u << (page % 8));
     twice |= (block->bits[page / 8] & bit) != 0;
     block->bits[page / 8] |= bit;
@@ -955,9 +897,26 @@ static bool mark(struct block *block, const struct piece *piece) {
   return twice;
 }
 
+static int32_t mark_given(struct mig_session *session, struct block *block,
+                          const struct mig_range *range,
+                          struct mig_error *error) {
+  if (!mark(block, range)) {
+    return MIG_OK;
+  }
+  char text[400];
+  (void)snprintf(text, sizeof(text),
+                 "strict round %llu was given a page of the %llu bytes at %llu "
+                 "of block '%s' twice: clear dirty bits before writing",
+                 (unsigned long long)session->round,
+                 (unsigned long long)range->length,
+                 (unsigned long long)range->offset, block->name);
+  lose(session, MIG_E_STRICT, text);
+  return fail(error, MIG_E_STRICT, "%s", text);
+}
+
 /* What is known zero is not touched: it costs no memory (rule 9). */
-static void zero(struct block *block, const struct piece *piece) {
-  for (uint64_t offset = piece->offset; offset < piece->offset + piece->length;
+static void zero(struct block *block, const struct mig_range *range) {
+  for (uint64_t offset = range->offset; offset < range->offset + range->length;
        offset += block->page_size) {
     uint64_t page = offset / block->page_size;
     uint8_t bit = (uint8_t)(1u << (page % 8));
@@ -968,40 +927,62 @@ static void zero(struct block *block, const struct piece *piece) {
   }
 }
 
-static int32_t check_strict(struct mig_session *session,
-                            const struct batch *batch,
-                            struct mig_error *error) {
-  struct piece piece;
-  for (size_t i = 0; (piece = piece_at(session, batch, i)).block; ++i) {
-    if (mark(piece.block, &piece)) {
-      char text[400];
-      (void)snprintf(text, sizeof(text),
-                     "strict round %llu was given a page of %llu bytes at %llu "
-                     "of block '%s' twice: clear dirty bits before writing",
-                     (unsigned long long)session->round,
-                     (unsigned long long)piece.length,
-                     (unsigned long long)piece.offset, piece.block->name);
-      lose(session, MIG_E_STRICT, text);
-      return fail(error, MIG_E_STRICT, "%s", text);
-    }
+static void copy(struct mig_session *session, struct block *block,
+                 const struct mig_range *range) {
+  session->counters[ACCEPTED] += range->length;
+  if ((range->flags & MIG_RANGE_ZERO) != 0) {
+    zero(block->twin, range);
+    return;
   }
-  return MIG_OK;
+  (void)mark(block->twin, range);
+  memcpy(block->twin->base + range->offset, block->base + range->offset,
+         range->length);
+  session->counters[SENT] += range->length;
+  session->peer->counters[RECEIVED] += range->length;
 }
 
-static void copy(struct mig_session *session, const struct batch *batch) {
-  struct piece piece;
-  for (size_t i = 0; (piece = piece_at(session, batch, i)).block; ++i) {
-    session->counters[ACCEPTED] += piece.length;
-    if ((piece.flags & MIG_RANGE_ZERO) != 0) {
-      zero(piece.block->twin, &piece);
-      continue;
+/* One call's ranges, and how much of them there is room for. */
+struct batch {
+  const char *ranges;
+  size_t element_size;
+  size_t count;
+  size_t whole;
+  uint64_t partial;
+};
+
+/* Nothing is taken before everything was checked (rule 6.3). */
+enum step { CHECK, MARK, COPY };
+
+/* Does one step with as much as COPY_MAX allows, but at least a page. */
+static int32_t walk(struct mig_session *session, struct batch *batch,
+                    enum step step, struct mig_error *error) {
+  int32_t code = MIG_OK;
+  uint64_t room = COPY_MAX;
+  for (batch->whole = 0; batch->whole < batch->count && room > 0;
+       ++batch->whole) {
+    struct mig_range range;
+    memcpy(&range, batch->ranges + batch->whole * batch->element_size,
+           sizeof(range));
+    struct block *block = check_range(session, &range, &code, error);
+    if (block == NULL) {
+      return code;
     }
-    (void)mark(piece.block->twin, &piece);
-    memcpy(piece.block->twin->base + piece.offset,
-           piece.block->base + piece.offset, piece.length);
-    session->counters[SENT] += piece.length;
-    session->peer->counters[RECEIVED] += piece.length;
+    uint64_t page = block->page_size;
+    uint64_t most = room == COPY_MAX && room < page ? page : room & ~(page - 1);
+    bool cut = range.length > most;
+    range.length = cut ? most : range.length;
+    if (step == MARK) {
+      code = mark_given(session, block, &range, error);
+    } else if (step == COPY) {
+      copy(session, block, &range);
+    }
+    if (cut || code != MIG_OK) {
+      batch->partial = cut ? most : 0;
+      return code;
+    }
+    room -= range.length < room ? range.length : room;
   }
+  return MIG_OK;
 }
 
 static int32_t write_locked(struct mig_session *session, struct batch *batch,
@@ -1009,13 +990,13 @@ static int32_t write_locked(struct mig_session *session, struct batch *batch,
   int32_t code =
       check_state(session, MIG_ROLE_SOURCE, IN(ROUND), "write", error);
   if (code == MIG_OK) {
-    code = plan(session, batch, error);
+    code = walk(session, batch, CHECK, error);
   }
   if (code == MIG_OK && (session->round_flags & MIG_ROUND_STRICT) != 0) {
-    code = check_strict(session, batch, error);
+    code = walk(session, batch, MARK, error);
   }
   if (code == MIG_OK) {
-    copy(session, batch);
+    (void)walk(session, batch, COPY, error);
     if (batch->whole < batch->count) {
       post(session, MIG_EVENT_WRITE_READY, MIG_OK, 0);
     }
