@@ -111,10 +111,11 @@ void SourceHost::Explain() {
   if (report_.end != SourceEnd::kInDoubt) return;
   console_.Say(
       "IN DOUBT: the guest was offered and no answer came, so the destination "
-      "may be running it. It is stopped here and stays stopped. Find out on "
-      "the destination: if the guest runs there, nothing is left to do here; "
-      "if it is certain that it does not and never will (the process has "
-      "ended, the host is off or fenced), start it again here.");
+      "may be running it. It is stopped here and stays stopped. Ask the "
+      "destination: if it took the guest, nothing is left to do here; if it "
+      "did not and its process is gone, start it again here. If it can't be "
+      "asked, fence it, and boot the guest anew from its disks: it may have "
+      "run there and changed them. See HANDOVER in mig_transport(7).");
 }
 
 // Bad input that only the plugin could see: nothing had begun.

@@ -143,11 +143,11 @@ absl::Status DestinationEngine::LoadState() {
   loaded_ = true;
   report_.state_bytes = state_.whole().size();
   const uint64_t start = MonotonicNs();
-  absl::StatusOr<StateSections> sections = ParseState(state_.whole());
-  if (!sections.ok()) return sections.status();
   // Loading is one long call: the source must not take this side for dead. If
   // the link is broken already, the next progress says so.
   if (options_.say_busy) (void)driver_.session().HostBusy(kLoadLimitNs);
+  absl::StatusOr<StateSections> sections = ParseState(state_.whole());
+  if (!sections.ok()) return sections.status();
   absl::Status status = made_.guest->LoadState(*sections);
   if (options_.load_delay_ns != 0) {
     std::this_thread::sleep_for(

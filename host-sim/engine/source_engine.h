@@ -117,6 +117,7 @@ class SourceEngine {
   absl::Status FetchDirty();
   absl::Status AfterBatch();
   absl::Status Switchover();
+  absl::StatusOr<Bytes> SaveState();
   absl::Status SendState();
   absl::Status SendPieces(MessageType type, ByteSpan whole,
                           const std::function<void()>& after_first);

@@ -17,6 +17,7 @@ namespace {
 // More than any region has pages of; a peer that asks for more is refused.
 constexpr size_t kMaxQueries = 64;
 constexpr uint64_t kPumpNs = 50'000'000;
+constexpr uint64_t kSaveLimitNs = 60'000'000'000;
 constexpr uint64_t kReportLimitNs = 600'000'000'000;
 
 ByteSpan AsBytes(absl::string_view text) {
@@ -62,13 +63,24 @@ absl::Status SourceEngine::SendPieces(
   return absl::OkStatus();
 }
 
-absl::Status SourceEngine::SendState() {
+absl::StatusOr<Bytes> SourceEngine::SaveState() {
+  // One long call without progress: the destination must not take this side
+  // for dead. If the link is broken, the next progress says so.
+  (void)driver_.session().HostBusy(kSaveLimitNs);
   absl::StatusOr<StateSections> sections = guest_.SaveState();
   if (!sections.ok()) {
     return WithContext(sections.status(), "saving the device state");
   }
   if (!filler_.empty()) (*sections)[kSectionFiller] = std::move(filler_);
-  const Bytes state = EncodeState(*sections);
+  Bytes state = EncodeState(*sections);
+  (void)driver_.session().HostBusy(0);
+  return state;
+}
+
+absl::Status SourceEngine::SendState() {
+  absl::StatusOr<Bytes> saved = SaveState();
+  if (!saved.ok()) return saved.status();
+  const Bytes& state = *saved;
   report_.state_bytes = state.size();
   return SendPieces(kStateMessage, state, [this] { Enter(Phase::kState); });
 }

@@ -78,8 +78,16 @@ TEST_F(HotPlug, Rule06_C15_WhatWasAcceptedIsDrainedFirst) {
   const int32_t status = pair.source().RemoveBlock(block.source_id);
   if (status == MIG_E_UNSUPPORTED) GTEST_SKIP() << "no remove_block";
   ASSERT_EQ(status, MIG_OK) << pair.source().error().message;
-  EXPECT_EQ(pair.source().Write({{block.Page(0)}}, &taken), MIG_E_BLOCK)
-      << "no range of it from now on";
+  // A range that there is no room for yet is not checked yet (rule 6.3).
+  int32_t refused = MIG_OK;
+  EXPECT_TRUE(pair.Pump([&] {
+    if (refused == MIG_OK) {
+      refused = pair.source().Write({{block.Page(0)}}, &taken);
+      EXPECT_EQ(taken.accepted + taken.partial, 0u);
+    }
+    return refused != MIG_OK;
+  }));
+  EXPECT_EQ(refused, MIG_E_BLOCK) << "no range of it from now on";
   EXPECT_LT(pair.source().RemoveBlock(block.source_id), 0) << "twice";
   ASSERT_TRUE(pair.End());
   ASSERT_TRUE(WaitRemoved(pair, block));
