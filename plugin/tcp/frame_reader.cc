@@ -99,9 +99,7 @@ void FrameReader::Advance(size_t received) {
 
 // Moves on over every boundary that has been reached.
 absl::Status FrameReader::Complete(FrameHandler* handler) {
-  if (state_ == State::kZero && next_zero_ == plan_.zero.size()) {
-    state_ = State::kFill;
-  }
+  if (state_ == State::kZero && next_zero_ == plan_.zero.size()) BeginFill();
   if (state_ == State::kFill && next_fill_ == plan_.fill.size()) {
     state_ = State::kHeader;
   }
@@ -112,6 +110,15 @@ absl::Status FrameReader::Complete(FrameHandler* handler) {
     MIG_RETURN_IF_ERROR(OnPayload(handler));
   }
   return absl::OkStatus();
+}
+
+// Only now, after the zeros: a page that is given both ways must not be known
+// as zero.
+void FrameReader::BeginFill() {
+  for (const ZeroRun& run : plan_.written) {
+    MarkWritten(run.block, run.offset, run.length);
+  }
+  state_ = State::kFill;
 }
 
 absl::Status FrameReader::OnHeader(FrameHandler* handler) {
@@ -142,13 +149,14 @@ absl::Status FrameReader::OnPayload(FrameHandler* handler) {
   }
   plan_.fill.clear();
   plan_.zero.clear();
+  plan_.written.clear();
   next_fill_ = 0;
   next_zero_ = 0;
   MIG_RETURN_IF_ERROR(handler->OnData(header_, payload_, &plan_));
   if (!plan_.zero.empty()) {
     state_ = State::kZero;
   } else if (!plan_.fill.empty()) {
-    state_ = State::kFill;
+    BeginFill();
   }
   return absl::OkStatus();
 }

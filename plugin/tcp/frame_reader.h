@@ -25,6 +25,7 @@ namespace mig::tcp {
 struct DataPlan {
   std::vector<struct iovec> fill;
   std::vector<ZeroRun> zero;
+  std::vector<ZeroRun> written;  // what `fill` covers
 };
 
 // Takes what a reader has read. An error ends the connection.
@@ -78,6 +79,7 @@ class FrameReader {
   enum class State { kHeader, kPayload, kZero, kFill };
 
   absl::Status Complete(FrameHandler* handler);
+  void BeginFill();
   absl::Status OnHeader(FrameHandler* handler);
   absl::Status OnPayload(FrameHandler* handler);
   size_t Targets();

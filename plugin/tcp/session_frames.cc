@@ -167,7 +167,7 @@ absl::Status Session::PlanRange(const WireRange& range, DataPlan* plan) {
     counters_.Add(Counter::kZeroBytesReceived, range.length);
   } else {
     plan->fill.push_back({block->base + range.offset, range.length});
-    MarkWritten(block, range.offset, range.length);
+    plan->written.push_back({block, range.offset, range.length});
     sums_.data_bytes += range.length;
   }
   return absl::OkStatus();

@@ -87,8 +87,9 @@ TEST_P(RefusedFakePlugin, SaysWhyAndLeavesNothing) {
     EXPECT_THAT(loaded.message(), HasSubstr(GetParam().reason));
   }
   EXPECT_EQ(CountFds(), fds);
+  // One mapping for each failure would be 20; sanitizers map a few of their own.
   EXPECT_NEAR(static_cast<double>(CountMappings()),
-              static_cast<double>(mappings), 4);
+              static_cast<double>(mappings), 12);
 }
 
 INSTANTIATE_TEST_SUITE_P(

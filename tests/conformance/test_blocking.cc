@@ -57,7 +57,7 @@ TEST_F(Blocking, Rule03_CloseIsAnsweredByClosed) {
 
 // Each side in turn is destroyed in each state, without close, and the other
 // learns of it; then a new pair on the same contexts works.
-TEST_P(EveryState, Rule03_Rule15_DestroyIsBounded) {
+TEST_P(EveryState, Rule03_Rule15_C16_DestroyIsBounded) {
   for (const bool source_first : {true, false}) {
     SCOPED_TRACE(source_first ? "source first" : "destination first");
     Pair pair;

@@ -41,6 +41,19 @@ TEST(SessionTest, AZeroRangeOfUnreadableMemoryIsFine) {
   EXPECT_TRUE(pair.destination_memory.AllAre(0));
 }
 
+// A host that breaks rule 7.2 gets one or the other there, but later rounds are
+// right again.
+TEST(SessionTest, APageGivenAsZeroAndAsDataInOneBatchIsZeroedLater) {
+  Pair pair;
+  pair.Ready();
+  std::memset(pair.source_memory.data(), 5, pair.source_memory.size());
+  pair.Round(1, {{0, 64 * kPage, 7, 0, 0}});
+  pair.Round(2, {{0, kPage, 7, MIG_RANGE_ZERO, 0}, {0, kPage, 7, 0, 0}});
+  std::memset(pair.source_memory.data(), 0, kPage);
+  pair.Round(3, {{0, kPage, 7, MIG_RANGE_ZERO, 0}});
+  EXPECT_TRUE(pair.Same());
+}
+
 // Rule 10.6; C32 on the peer: it learns at once, not by its timeout.
 TEST(SessionTest, UnreadableMemoryEndsBothSessionsAtOnce) {
   Pair pair;
