@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   arguments.emplace_back("--report-fd");
   arguments.push_back(absl::StrCat(kReportFd));
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;

@@ -24,25 +24,18 @@ struct RawOptions {
   std::string plugin = "tcp";
   std::vector<std::string> plugin_options;
   std::string log_level = "warning";
-  bool json = false;
-  bool quiet = false;
 
   std::string uri;  // where to connect to or listen
   std::string vm_uuid = "6d696768-6f73-7473-696d-000000000001";
   std::string attempt = "1";
   std::string peer_wait = "30s";
   std::string after = "500ms";
-  bool verify = true;
   std::vector<std::string> memory;
   std::string max_memory;
   std::string pause_at;
   std::string destination_pause_at;  // run only
-  bool one_process = false;          // run only
   std::string run_log;
-  bool prefault = false;
   std::string load_delay = "0";
-  bool say_busy = true;
-  int report_fd = -1;
 
   std::string workload = "uniform";
   std::string seed = "1";
@@ -54,6 +47,14 @@ struct RawOptions {
   std::string max_bandwidth = "0";
   std::string device_state = "0";
   std::string zero_detect = "first";
+
+  bool json = false;
+  bool quiet = false;
+  bool verify = true;
+  bool one_process = false;  // run only
+  bool prefault = false;
+  bool say_busy = true;
+  int report_fd = -1;
   bool strict = false;
 };
 

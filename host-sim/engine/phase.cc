@@ -35,6 +35,7 @@ absl::string_view PhaseText(Phase phase) { return Of(phase).text; }
 
 std::vector<std::string> PhaseNames() {
   std::vector<std::string> names;
+  names.reserve(kNames.size());
   for (const Names& each : kNames) names.emplace_back(each.name);
   return names;
 }

@@ -9,7 +9,11 @@
 namespace mig::sim {
 namespace {
 
-double Ms(uint64_t ns) { return static_cast<double>(ns / 1000) / 1000; }
+// Whole microseconds: more digits would be noise.
+double Ms(uint64_t ns) {
+  const uint64_t us = ns / 1000;
+  return static_cast<double>(us) / 1000;
+}
 
 double MiBPerSecond(uint64_t bytes, uint64_t ns) {
   return RatePerSecond(bytes, ns) / (1 << 20);

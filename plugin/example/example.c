@@ -124,9 +124,9 @@ __attribute__((format(printf, 3, 0))) static void fill_error(
          error->size - sizeof(error->size));
   error->code = code;
   size_t room = error->size - head;
-  (void)vsnprintf(error->message,
-                  room < sizeof(error->message) ? room : sizeof(error->message),
-                  format, arguments);
+  room = room < sizeof(error->message) ? room : sizeof(error->message);
+  /* clang-tidy loses track of callers' va_start. */
+  (void)vsnprintf(error->message, room, format, arguments); /* NOLINT */
 }
 
 __attribute__((format(printf, 3, 4))) static int32_t fail(
@@ -547,7 +547,7 @@ static int32_t listen_locked(struct mig_session *session, const char *name,
 
 static int32_t ex_listen(struct mig_session *session, const char *uri,
                          struct mig_error *error) {
-  const char *name = NULL;
+  const char *name = "";
   int32_t code = parse_uri(uri, &name, error);
   if (code == MIG_OK) {
     pthread_mutex_lock(&lock);
@@ -596,7 +596,7 @@ static void meet(struct mig_session *session, const char *name) {
 
 static int32_t ex_connect(struct mig_session *session, const char *uri,
                           struct mig_error *error) {
-  const char *name = NULL;
+  const char *name = "";
   int32_t code = parse_uri(uri, &name, error);
   if (code == MIG_OK) {
     pthread_mutex_lock(&lock);
@@ -668,7 +668,7 @@ static int32_t check_block(const struct mig_block *block,
 }
 
 static uint64_t bitmap_size(const struct block *block) {
-  return (block->length / block->page_size + 7) / 8;
+  return block->length / block->page_size / 8 + 1;
 }
 
 static struct block *make_block(const struct mig_block *from, uint32_t role) {

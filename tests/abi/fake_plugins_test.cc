@@ -87,7 +87,7 @@ TEST_P(RefusedFakePlugin, SaysWhyAndLeavesNothing) {
     EXPECT_THAT(loaded.message(), HasSubstr(GetParam().reason));
   }
   EXPECT_EQ(CountFds(), fds);
-  // One mapping for each failure would be 20; sanitizers map a few of their own.
+  // One mapping for each failure would be 20; sanitizers map a few.
   EXPECT_NEAR(static_cast<double>(CountMappings()),
               static_cast<double>(mappings), 12);
 }

@@ -9,6 +9,14 @@
 #include <iterator>
 #include <string>
 
+#if defined(__SANITIZE_THREAD__)
+// The dynamic linker fills a link_map under a lock that tsan doesn't see.
+extern "C" __attribute__((visibility("default"))) const char*
+__tsan_default_suppressions() {
+  return "race:find_query\n";
+}
+#endif
+
 namespace mig::abi {
 namespace {
 

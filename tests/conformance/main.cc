@@ -63,6 +63,7 @@ int Run(int argc, char** argv) {
   testing::AddGlobalTestEnvironment(new WarmUp);  // gtest owns it
   const int result = RUN_ALL_TESTS();
   if (testing::UnitTest::GetInstance()->test_to_run_count() == 0 &&
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
       getenv("GTEST_TOTAL_SHARDS") == nullptr) {
     return Complain("no test has the name that --gtest_filter asks for");
   }

@@ -41,7 +41,7 @@ TEST_F(SelfDescription, Rule01_TheEntryPointNegotiates) {
     GTEST_SKIP() << "the plugin is linked in: " << path;
   }
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(library, nullptr) << dlerror();
+  ASSERT_NE(library, nullptr) << dlerror();  // NOLINT(concurrency-mt-unsafe)
   const auto query = reinterpret_cast<mig_transport_query_fn>(
       dlsym(library, MIG_TRANSPORT_QUERY_SYMBOL));
   ASSERT_NE(query, nullptr);

@@ -198,6 +198,7 @@ TEST_F(Threads, Rule02_SessionsOfOneContextAreIndependent) {
   Host host;
   Context context(host);
   std::vector<std::thread> migrations;
+  migrations.reserve(3);
   for (int i = 0; i < 3; ++i) {
     migrations.emplace_back([&] {
       for (int again = 0; again < 5; ++again) {
@@ -216,6 +217,7 @@ TEST_F(Threads, Rule02_SessionsOfOneContextAreIndependent) {
 
 TEST_F(Threads, Rule02_ContextsInParallel) {
   std::vector<std::thread> migrations;
+  migrations.reserve(3);
   for (int i = 0; i < 3; ++i) {
     migrations.emplace_back([] {
       for (int again = 0; again < 5; ++again) {

@@ -31,14 +31,18 @@ class TwoHosts {
     good_ = Shell("exec 2>/dev/null; ip netns add " + one_ +
                   " && ip netns add " + two_ + " && ip -n " + one_ +
                   " link add v0 type veth peer name v0 netns " + two_) == 0;
-    for (const auto& [host, address] :
-         {std::pair(one_, "10.77.0.1"), std::pair(two_, "10.77.0.2")}) {
-      good_ = good_ && Shell("ip -n " + host + " addr add " + address +
-                             "/24 dev v0 && ip -n " + host +
-                             " addr add fe80::" + address[8] +
-                             "/64 dev v0 nodad && ip -n " + host +
-                             " link set v0 up && ip -n " + host +
-                             " link set lo up") == 0;
+    for (const auto& [host, number] : {std::pair(one_, std::string("1")),
+                                       std::pair(two_, std::string("2"))}) {
+      const std::string ip = "ip -n " + host;
+      std::string set_up;
+      for (const std::string& step :
+           {" addr add 10.77.0." + number + "/24 dev v0 && ",
+            " addr add fe80::" + number + "/64 dev v0 nodad && ",
+            std::string(" link set v0 up && "),
+            std::string(" link set lo up")}) {
+        set_up.append(ip).append(step);
+      }
+      good_ = good_ && Shell(set_up) == 0;
     }
   }
   TwoHosts(const TwoHosts&) = delete;

@@ -60,6 +60,7 @@ Process::Process(const TempDir& dir, std::vector<std::string> arguments) {
   stdout_path_ = dir.Path(name + ".out");
   stderr_path_ = dir.Path(name + ".err");
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND;

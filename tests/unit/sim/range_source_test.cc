@@ -14,8 +14,9 @@ namespace {
 
 constexpr uint64_t kPage = kPageSize;
 
-GuestMemory MakeMemory(std::vector<std::pair<std::string, uint64_t>> blocks,
-                       Backing backing = Backing::kAnon) {
+GuestMemory MakeMemory(
+    const std::vector<std::pair<std::string, uint64_t>>& blocks,
+    Backing backing = Backing::kAnon) {
   std::vector<BlockSpec> specs;
   for (const auto& [name, pages] : blocks) {
     BlockSpec spec;
