@@ -27,11 +27,18 @@ constexpr int kOk = 0, kFailed = 1, kInDoubt = 3, kUnverified = 4;
 constexpr Millis kBound(20000);
 constexpr Millis kReach(60000);
 
+// A sanitizer's process may take seconds to come so far that it connects.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr char kPeerWait[] = "12s";
+#else
+constexpr char kPeerWait[] = "3s";
+#endif
+
 Arguments Common() {
   return {"--plugin-option", "peer-timeout=3s",
           "--plugin-option", "handshake-timeout=3s",
           "--plugin-option", "connect-timeout=2s",
-          "--peer-wait",     "3s",
+          "--peer-wait",     kPeerWait,
           "--after",         "100ms"};
 }
 
