@@ -63,7 +63,8 @@ class RemoteEnd {
  public:
   virtual ~RemoteEnd() = default;
 
-  // Whether [address, address + length) may be written with this key.
+  // Whether [address, address + length) may be written with this key. Of no
+  // bytes neither matters, but somebody has to be there to answer.
   virtual Answer CheckWrite(uint64_t address, uint32_t rkey,
                             uint64_t length) = 0;
   // Places them in order, checked again: a region may be gone meanwhile, then

@@ -129,11 +129,10 @@ bool Deliver(Qp* qp, const std::vector<iovec>& source, uint64_t now) {
 
 bool Write(Qp* qp, std::vector<iovec> source, uint64_t now) {
   const SendRequest& request = qp->At(qp->executed);
-  Answer answer;
+  const Answer answer =
+      qp->remote->CheckWrite(request.remote, request.rkey, request.length);
+  if (!answer.done()) return Flush(qp, now) && OnAnswer(qp, answer, now);
   if (request.length > 0) {
-    answer =
-        qp->remote->CheckWrite(request.remote, request.rkey, request.length);
-    if (!answer.done()) return Flush(qp, now) && OnAnswer(qp, answer, now);
     LandWrite(qp, qp->executed, answer.relaxed, std::move(source));
   }
   if (request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
