@@ -76,6 +76,8 @@ class RemoteEnd {
   // Reads [address, address + length) into `to`.
   virtual Answer Fetch(uint64_t address, uint32_t rkey, uint64_t length,
                        std::span<const iovec> to) = 0;
+  // The connection broke: the other end fails too, and hears of it.
+  virtual void Break() = 0;
 };
 
 }  // namespace mig::soft
