@@ -93,17 +93,17 @@ void Fabric::Drive(uint64_t now) {
   for (const auto& [number, qp] : qps_) {
     if (qp->remote_process) Harvest(qp, qp->device->node->Silent(now));
   }
-  std::vector<Qp*> order;
+  order_.clear();
   for (const auto& [number, qp] : qps_) {
     if (soft::NextDueNs(qp, now) == 0 || !qp->pending.empty()) {
-      order.push_back(qp);
+      order_.push_back(qp);
     }
   }
-  for (size_t i = order.size(); i > 1; --i) {
-    std::swap(order[i - 1], order[random_.Below(i)]);
+  for (size_t i = order_.size(); i > 1; --i) {
+    std::swap(order_[i - 1], order_[random_.Below(i)]);
   }
   bool executed = false;
-  for (Qp* qp : order) {
+  for (Qp* qp : order_) {
     // With random landing a queue pair may also fall behind the others.
     const bool some = qp->device->node->config.landing == Landing::kRandom;
     const uint64_t most =
@@ -111,7 +111,7 @@ void Fabric::Drive(uint64_t now) {
     executed |= DriveQp(qp, now, most);
   }
   if (executed) return;
-  for (Qp* qp : order) DriveQp(qp, now, UINT64_MAX);
+  for (Qp* qp : order_) DriveQp(qp, now, UINT64_MAX);
 }
 
 uint64_t Fabric::NextDueNs(uint64_t now) const {

@@ -68,6 +68,7 @@ class Fabric {
   std::map<std::pair<uint64_t, uint64_t>, std::pair<uint32_t, CmMessage>>
       messages_;  // by due time, then order of sending
   uint64_t sequence_ = 0;
+  std::vector<Qp*> order_;  // Drive's own, kept for its room
   uint32_t next_qp_ = 0x11;
   uint32_t next_id_ = 1;
 };

@@ -46,7 +46,7 @@ void Batch(Qp* qp, uint64_t index, const std::vector<iovec>& source) {
 }
 
 void Keep(Qp* qp, uint64_t index, bool relaxed, bool capture,
-          std::vector<iovec> source) {
+          const std::vector<iovec>& source) {
   const SendRequest& request = qp->At(index);
   PendingWrite write;
   write.request = index;
@@ -54,7 +54,7 @@ void Keep(Qp* qp, uint64_t index, bool relaxed, bool capture,
   write.rkey = request.rkey;
   write.length = request.length;
   write.relaxed = relaxed;
-  write.source = std::move(source);
+  write.source = source;
   // Inline data lies in a slot that is reused.
   if (capture || (request.flags & IBV_SEND_INLINE) != 0) Capture(&write);
   qp->pending_bytes += write.length;
@@ -65,14 +65,14 @@ void Keep(Qp* qp, uint64_t index, bool relaxed, bool capture,
 }  // namespace
 
 void LandWrite(Qp* qp, uint64_t index, bool relaxed,
-               std::vector<iovec> source) {
+               const std::vector<iovec>& source) {
   Node* node = qp->device->node;
   switch (node->config.landing) {
     case Landing::kEarliest:
       Batch(qp, index, source);
       return;
     case Landing::kLatest:
-      Keep(qp, index, relaxed, /*capture=*/false, std::move(source));
+      Keep(qp, index, relaxed, /*capture=*/false, source);
       return;
     case Landing::kRandom:
       break;
@@ -85,13 +85,13 @@ void LandWrite(Qp* qp, uint64_t index, bool relaxed,
     case 1:  // now, and read and written once more later
       LandAll(qp);
       Batch(qp, index, source);
-      Keep(qp, index, relaxed, /*capture=*/false, std::move(source));
+      Keep(qp, index, relaxed, /*capture=*/false, source);
       return;
     case 2:  // read now, lands later
-      Keep(qp, index, relaxed, /*capture=*/true, std::move(source));
+      Keep(qp, index, relaxed, /*capture=*/true, source);
       return;
     default:
-      Keep(qp, index, relaxed, /*capture=*/false, std::move(source));
+      Keep(qp, index, relaxed, /*capture=*/false, source);
       return;
   }
 }

@@ -18,7 +18,8 @@ namespace mig::soft {
 
 // A write that the other end accepted: lands it, or keeps it for later.
 // `relaxed`: the memory there was registered with relaxed ordering.
-void LandWrite(Qp* qp, uint64_t index, bool relaxed, std::vector<iovec> source);
+void LandWrite(Qp* qp, uint64_t index, bool relaxed,
+               const std::vector<iovec>& source);
 // Places what is batched. Returns the index of the first request that could
 // not be placed, with *answer; qp->executed if there was none.
 uint64_t PlaceBatch(Qp* qp, Answer* answer);

@@ -51,7 +51,7 @@ struct Cq;
 
 struct CompChannel : ibv_comp_channel {
   EventFd event;
-  std::deque<Cq*> events;
+  std::vector<Cq*> events;  // a few at most
 };
 
 struct Qp;
@@ -143,6 +143,8 @@ struct Qp : ibv_qp {
   uint32_t attempts = 0;      // of the next request, unanswered
   uint32_t rnr_attempts = 0;  // of the next request, not ready
   std::vector<Placement> batch;
+  std::vector<iovec> bytes;     // of the next request
+  std::vector<iovec> receives;  // of the receive that is taken
   std::deque<PendingWrite> pending;
   uint64_t pending_bytes = 0;
 

@@ -139,10 +139,9 @@ int PostRecv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   return 0;
 }
 
-std::optional<std::vector<iovec>> Locate(const Qp* qp, const ibv_sge* sges,
-                                         size_t count, bool to_write) {
-  std::vector<iovec> found;
-  found.reserve(count);
+bool Locate(const Qp* qp, const ibv_sge* sges, size_t count, bool to_write,
+            std::vector<iovec>* found) {
+  found->clear();
   for (size_t i = 0; i < count; ++i) {
     if (sges[i].length == 0) continue;
     const std::optional<MemoryRegion> region =
@@ -150,12 +149,12 @@ std::optional<std::vector<iovec>> Locate(const Qp* qp, const ibv_sge* sges,
     if (!region.has_value() || region->pd != qp->pd->handle ||
         !region->Contains(sges[i].addr, sges[i].length) ||
         (to_write && (region->access & IBV_ACCESS_LOCAL_WRITE) == 0)) {
-      return std::nullopt;
+      return false;
     }
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
-    found.push_back({reinterpret_cast<void*>(sges[i].addr), sges[i].length});
+    found->push_back({reinterpret_cast<void*>(sges[i].addr), sges[i].length});
   }
-  return found;
+  return true;
 }
 
 }  // namespace mig::soft

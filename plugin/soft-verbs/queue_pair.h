@@ -6,7 +6,6 @@
 #define PLUGIN_SOFT_VERBS_QUEUE_PAIR_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "soft-verbs/objects.h"
@@ -23,10 +22,11 @@ bool DriveQp(Qp* qp, uint64_t now, uint64_t most);
 // When DriveQp next has something to do: 0 at once, UINT64_MAX never.
 uint64_t NextDueNs(const Qp* qp, uint64_t now);
 
-// Where a work request's bytes are. nullopt: an lkey, a bound, a right or a
-// protection domain is wrong.
-std::optional<std::vector<iovec>> Locate(const Qp* qp, const ibv_sge* sges,
-                                         size_t count, bool to_write);
+// Where a work request's bytes are, into *found, which keeps its room: nothing
+// is allocated per request. False: an lkey, a bound, a right or a protection
+// domain is wrong.
+bool Locate(const Qp* qp, const ibv_sge* sges, size_t count, bool to_write,
+            std::vector<iovec>* found);
 
 // ibv_modify_qp and ibv_query_qp, without the lock.
 int ModifyQpState(Qp* qp, const ibv_qp_attr& attr, int mask);

@@ -95,17 +95,19 @@ bool Flush(Qp* qp, uint64_t now) {
   return OnAnswer(qp, answer, now);
 }
 
-std::optional<std::vector<iovec>> Source(Qp* qp, uint64_t index) {
-  SendRequest& request = qp->At(index);
+// Where the bytes of the head are, into qp->bytes.
+bool LocateHead(Qp* qp) {
+  const uint64_t index = qp->executed;
+  const SendRequest& request = qp->At(index);
   if ((request.flags & IBV_SEND_INLINE) == 0) {
     return Locate(qp, qp->SgesAt(index), request.sges,
-                  request.opcode == IBV_WR_RDMA_READ);
+                  request.opcode == IBV_WR_RDMA_READ, &qp->bytes);
   }
-  std::vector<iovec> inlined;
+  qp->bytes.clear();
   if (request.length > 0) {
-    inlined.push_back({qp->InlineAt(index), request.length});
+    qp->bytes.push_back({qp->InlineAt(index), request.length});
   }
-  return inlined;
+  return true;
 }
 
 Message MessageOf(const Qp* qp, const SendRequest& request) {
@@ -121,41 +123,41 @@ Message MessageOf(const Qp* qp, const SendRequest& request) {
 }
 
 // What takes a receive is a fence: all writes before it land first.
-bool Deliver(Qp* qp, const std::vector<iovec>& source, uint64_t now) {
+bool Deliver(Qp* qp, uint64_t now) {
   if (!Flush(qp, now)) return false;
   LandAll(qp);
   Message message = MessageOf(qp, qp->At(qp->executed));
-  if (!message.written) message.payload = source;
+  if (!message.written) message.payload = qp->bytes;
   return OnAnswer(qp, qp->remote->Deliver(message), now);
 }
 
-bool Write(Qp* qp, std::vector<iovec> source, uint64_t now) {
+bool Write(Qp* qp, uint64_t now) {
   const SendRequest& request = qp->At(qp->executed);
   const Answer answer =
       qp->remote->CheckWrite(request.remote, request.rkey, request.length);
   if (!answer.done()) return Flush(qp, now) && OnAnswer(qp, answer, now);
   if (request.length > 0) {
-    LandWrite(qp, qp->executed, answer.relaxed, std::move(source));
+    LandWrite(qp, qp->executed, answer.relaxed, qp->bytes);
   }
   if (request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
     // Flushing must know the head as done, and put it back if it was not.
     ++qp->executed;
     const bool placed = Flush(qp, now);
     if (placed) --qp->executed;
-    return placed && Deliver(qp, {}, now);
+    return placed && Deliver(qp, now);
   }
   return true;
 }
 
-bool Read(Qp* qp, const std::vector<iovec>& target, uint64_t now) {
+bool Read(Qp* qp, uint64_t now) {
   if (!Flush(qp, now)) return false;
   LandAll(qp);
   const SendRequest& request = qp->At(qp->executed);
   if (request.length == 0) return true;
-  return OnAnswer(
-      qp,
-      qp->remote->Fetch(request.remote, request.rkey, request.length, target),
-      now);
+  return OnAnswer(qp,
+                  qp->remote->Fetch(request.remote, request.rkey,
+                                    request.length, qp->bytes),
+                  now);
 }
 
 // What the schedule has for the head. False: it goes no further for now.
@@ -180,6 +182,7 @@ bool PassFaults(Qp* qp, uint64_t now) {
     if (Flush(qp, now)) BreakConnection(qp);
     return false;
   }
+  if (node->port_down) return Flush(qp, now) && OnLost(qp, now);
   const Fault* drop = faults.ForRequest(Kind::kDrop, request.number);
   if (drop != nullptr && request.losses < drop->value) {
     if (!Flush(qp, now)) return false;
@@ -193,22 +196,21 @@ bool PassFaults(Qp* qp, uint64_t now) {
 bool ExecuteHead(Qp* qp, uint64_t now) {
   if (!qp->device->node->faults.empty() && !PassFaults(qp, now)) return false;
   SendRequest& request = qp->At(qp->executed);
-  std::optional<std::vector<iovec>> bytes = Source(qp, qp->executed);
-  if (!bytes.has_value() ||
+  const bool located = LocateHead(qp);
+  if (!located ||
       request.length > qp->device->node->config.limits.max_msg_size) {
     if (Flush(qp, now)) {
-      Fail(qp, bytes.has_value() ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR,
-           now);
+      Fail(qp, located ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR, now);
     }
     return false;
   }
   bool done = false;
   if (IsWrite(request)) {
-    done = Write(qp, *std::move(bytes), now);
+    done = Write(qp, now);
   } else if (request.opcode == IBV_WR_RDMA_READ) {
-    done = Read(qp, *bytes, now);
+    done = Read(qp, now);
   } else {
-    done = Deliver(qp, *bytes, now);
+    done = Deliver(qp, now);
   }
   if (!done) return false;
   Executed(qp, now);

@@ -108,15 +108,15 @@ Answer TakeMessage(Qp* qp, const Message& message) {
   ++qp->recv_taken;
   Answer answer;
   if (!message.written) {
-    const auto room = Locate(qp, sges, receive.sges, true);
+    const bool good = Locate(qp, sges, receive.sges, true, &qp->receives);
     if (message.length > RoomOf(sges, receive.sges)) {
       completion.wc.status = IBV_WC_LOC_LEN_ERR;
       answer = Answer::Refused(IBV_WC_REM_INV_REQ_ERR);
-    } else if (!room.has_value()) {
+    } else if (!good) {
       completion.wc.status = IBV_WC_LOC_PROT_ERR;
       answer = Answer::Refused(IBV_WC_REM_OP_ERR);
     } else {
-      Scatter(message.payload, *room);
+      Scatter(message.payload, qp->receives);
     }
   }
   PushCompletion(ToCq(qp->recv_cq), completion, message.solicited);

@@ -228,7 +228,7 @@ int SoftVerbs::GetCqEvent(ibv_comp_channel* base, ibv_cq** cq,
       return false;
     }
     Cq* first = channel->events.front();
-    channel->events.pop_front();
+    channel->events.erase(channel->events.begin());
     if (channel->events.empty()) channel->event.Clear();
     ++first->unacked;
     *cq = first;

@@ -15,6 +15,11 @@ namespace mig::soft {
 
 absl::StatusOr<std::unique_ptr<SoftVerbs>> MakeSoftVerbs(
     const Config& config, const Host* host, std::shared_ptr<Fabric> fabric) {
+  if (config.other_processes && host->simulated_clock()) {
+    return MakeError(MIG_E_OPTION,
+                     "soft device: other-processes=on needs a real clock, and "
+                     "this host simulates one; leave it off");
+  }
   uint64_t seed = config.seed;
   if (seed == 0) MIG_RETURN_IF_ERROR(host->Random(&seed, sizeof(seed)));
   if (fabric == nullptr) fabric = Fabric::Named(config.fabric);

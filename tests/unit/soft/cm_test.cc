@@ -174,6 +174,32 @@ TEST_F(CmTest, C18PortInUseAndForeignAddressAreToldApart) {
   EXPECT_EQ(target.verbs->CmDestroyId(id), 0);
 }
 
+TEST_F(CmTest, Ipv6AddressesReachAListenerOnAny) {
+  Make("mlx5,seed=1", "mlx5,seed=1");
+  MakeListener();
+  SoftVerbs* verbs = source.verbs.get();
+  ASSERT_EQ(verbs->CmCreateId(source.events, &source.id, nullptr, RDMA_PS_TCP),
+            0);
+  sockaddr_in6 to = {};
+  to.sin6_family = AF_INET6;
+  to.sin6_port = htons(kPort);
+  inet_pton(AF_INET6, "fd00::7", &to.sin6_addr);
+  ASSERT_EQ(verbs->CmResolveAddr(source.id, nullptr,
+                                 reinterpret_cast<sockaddr*>(&to), 100),
+            0);
+  Drive();
+  ASSERT_EQ(source.NextEvent(), RDMA_CM_EVENT_ADDR_RESOLVED);
+  ASSERT_EQ(verbs->CmResolveRoute(source.id, 100), 0);
+  Drive();
+  ASSERT_EQ(source.NextEvent(), RDMA_CM_EVENT_ROUTE_RESOLVED);
+  ASSERT_EQ(Ask(), 0);
+  Drive();
+  rdma_cm_event request = {};
+  ASSERT_EQ(target.NextEvent(&request), RDMA_CM_EVENT_CONNECT_REQUEST);
+  target.id = request.id;
+  EXPECT_EQ(target.id->route.addr.src_addr.sa_family, AF_INET6);
+}
+
 TEST_F(CmTest, ConnectionComesUpOnTheDeviceOfItsAddress) {
   Make("mlx5,seed=1", "mlx5,devices=2,addresses=10.0.0.1+10.0.0.2");
   MakeListener();

@@ -228,6 +228,11 @@ TEST_F(ObjectsTest, DescriptorsArePollable) {
   EXPECT_EQ(poll(&poller, 1, 0), 0);
 }
 
+TEST_F(ObjectsTest, OtherProcessesNeedARealClock) {
+  const auto made = MakeSoftVerbs("mlx5,other-processes=on", clock.host());
+  EXPECT_FALSE(made.ok());
+}
+
 TEST_F(ObjectsTest, DestroyedDeviceFreesWhatItsUserLeft) {
   Open("mlx5");
   ASSERT_NE(MakeQp(0), nullptr);
