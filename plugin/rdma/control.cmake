@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: 2026 the migtransport authors
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Everything but the data path: queue pairs, the control channel, connections.
+add_library(mig_rdma_control OBJECT caps_ladder.cc)
+mig_warnings(mig_rdma_control)
+target_link_libraries(mig_rdma_control PUBLIC mig_plugin_common mig_verbs)
