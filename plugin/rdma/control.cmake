@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Everything but the data path: queue pairs, the control channel, connections.
-add_library(mig_rdma_control OBJECT caps_ladder.cc)
+find_package(OpenSSL REQUIRED)
+
+add_library(mig_rdma_control OBJECT
+  caps_ladder.cc hello.cc private_data.cc reassembler.cc wire.cc wire_blocks.cc)
 mig_warnings(mig_rdma_control)
-target_link_libraries(mig_rdma_control PUBLIC mig_plugin_common mig_verbs)
+target_link_libraries(mig_rdma_control PUBLIC
+  mig_plugin_common mig_verbs OpenSSL::Crypto)
