@@ -153,8 +153,12 @@ class DataWriter {
   void Pump();
   // The first error.
   const absl::Status& status() const { return status_; }
-  // After a Write that took less than all: whether to tell WRITE_READY.
-  bool WriteReady();
+  // Whether a Write that took less than all would now take something, and the
+  // host was not told yet: for WRITE_READY.
+  bool WriteReadyDue();
+  void ToldWriteReady() { stall_ = Stall::kNone; }
+  // Why the last Write took less than all; kNone if it took all, or the host
+  // was told since.
   Stall stall() const { return stall_; }
   // When Pump has something to do by the clock, or MIG_NO_DEADLINE.
   uint64_t NextDueNs() const;
@@ -172,6 +176,8 @@ class DataWriter {
 
   Entry* Find(uint32_t block);
   size_t RangeRoom() const;
+  bool MayTake();
+  absl::Status CheckRange(const struct mig_range& range);
   uint64_t TakeRange(Entry* entry, const struct mig_range& range,
                      absl::Status* twice);
   uint64_t TakeData(Entry* entry, uint64_t offset, uint64_t length,
@@ -180,16 +186,23 @@ class DataWriter {
                          uint64_t length) const;
   uint64_t SendOrSetAside(Entry* entry, uint64_t offset, uint64_t length);
   uint64_t Send(const WritePiece& piece, uint64_t post_bytes);
-  uint64_t AddOne(WriteQueue* queue, const WritePiece& piece);
-  bool ChunkFree(WriteQueue** queue, WritePiece* piece);
+  bool WaitsForNone(WriteQueue* queue, WritePiece* piece);
   WriteQueue* QueueWithRoom();
-  void Post(WriteQueue* queue);
+  void Posted(const WriteQueue& queue);
   void PostStaged();
   void AskAround(ChunkMap* map, uint32_t chunk);
   void Ask(ChunkMap* map, uint32_t chunk);
-  bool NothingWaits() const;
+  // Nothing that was accepted could go and was not sent.
+  bool NothingBegun() const {
+    return carry_.map == nullptr && !aside_.HasReady();
+  }
+  // Nothing that was accepted was not sent.
+  bool NothingWaits() const {
+    return carry_.map == nullptr && aside_.size() == 0;
+  }
+  void PumpCarry();
+  void PumpAside();
   void PostFences();
-  void NoteFailure(const WriteQueue& queue);
 
   const Host* const host_;
   BlockTable* const blocks_;
@@ -214,7 +227,9 @@ class DataWriter {
   bool ended_ = false;
   bool fenced_ = false;
   bool draining_ = false;
-  Stall stall_ = Stall::kNone;
+  bool flush_waits_ = false;    // something was not sent when flush was called
+  Stall cause_ = Stall::kNone;  // why the last piece could not be sent
+  Stall stall_ = Stall::kNone;  // why the last Write took less than all
   const ChunkTraffic* busy_chunk_ = nullptr;  // of Stall::kChunkBusy
 };
 

@@ -24,13 +24,16 @@ class Pacer {
   void Spend(uint64_t bytes) {
     if (limited()) tokens_ -= static_cast<int64_t>(bytes);
   }
-  // When Allowed is above 0 again: now_ns of the last Tick if it is.
+  // Whether a quarter of the burst may go: worth waking up for.
+  bool Ready() const { return !limited() || tokens_ >= worth_; }
+  // When Ready is true: now_ns of the last Tick if it is.
   uint64_t DueNs() const;
 
  private:
   const uint64_t rate_;
   const int64_t burst_;  // bytes
-  int64_t tokens_;       // bytes; below 0 is debt
+  const int64_t worth_;
+  int64_t tokens_;  // bytes; below 0 is debt
   bool started_ = false;
   uint64_t now_ns_ = 0;
   uint64_t remainder_ = 0;  // byte-nanoseconds below one byte

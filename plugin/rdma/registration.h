@@ -123,10 +123,12 @@ class BlockRegistration {
   void ReleaseLocked();
 
   RegistrationCache* const cache_;
-  Region* region_;  // null when released. Under the cache's lock, as all below:
   const std::function<void()> wake_;
   const uint32_t chunk_count_;
   const uint64_t chunk_size_;
+  // Under the cache's lock:
+  Region* region_;  // null when nothing of it is this session's any more
+  bool releasing_ = false;
   std::vector<bool> asked_;
   uint64_t asked_bytes_ = 0;
   uint64_t ready_bytes_ = 0;
@@ -191,19 +193,25 @@ class RegistrationCache {
 
   RegistrationCache(verbs::Verbs* verbs, ibv_pd* pd, const Host* host,
                     RegistrationSettings settings);
+  // All below with the lock held; Run... give it up during the system call.
+  using Lock = std::unique_lock<std::mutex>;
   void Work(const std::stop_token& stop);
   bool TakeJob(Job* job);
-  void Run(const Job& job, std::unique_lock<std::mutex>* lock);
-  void RunPrefault(const Job& job, std::unique_lock<std::mutex>* lock);
-  void RunRegister(const Job& job, std::unique_lock<std::mutex>* lock);
-  void RunDeregister(const Job& job, std::unique_lock<std::mutex>* lock);
+  void Run(const Job& job, Lock* lock);
+  void RunPrefault(const Job& job, Lock* lock);
+  void RunRegister(const Job& job, Lock* lock);
+  void RunDeregister(const Job& job, Lock* lock);
   void Queue(Region* region, uint32_t chunk);
+  void QueueUndo(Region* region, uint32_t chunk);
+  void Deliver(Region* region, uint32_t chunk, const absl::Status& failure);
   void Undo(Region* region);
-  void DropOverlapping(const Region& wanted);
+  void DropJobs(const Region* region);
   void FreeIfDone(Region* region);
+  uint64_t GoingBytes() const;
   unsigned int AccessOf(MemoryUse use) const;
   absl::Status RegisterError(const Region& region, uint32_t chunk,
                              int system_errno) const;
+  absl::Status CheckLimits(const Request& request) const;
 
   verbs::Verbs* const verbs_;
   ibv_pd* const pd_;
@@ -213,8 +221,10 @@ class RegistrationCache {
   mutable std::mutex lock_;
   std::condition_variable_any work_;  // a job was queued
   std::condition_variable done_;      // a job is done
-  RingQueue<Job> jobs_;               // registrations go before
+  // Taken in this order: what goes makes room for what comes.
   RingQueue<Job> undo_jobs_;
+  RingQueue<Job> faulted_jobs_;  // registrations of memory faulted in
+  RingQueue<Job> jobs_;
   std::vector<std::unique_ptr<Region>> regions_;
   RegistrationStats stats_;
   WorkerPool pool_;  // last: joined before the rest goes

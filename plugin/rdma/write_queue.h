@@ -103,14 +103,16 @@ class WriteQueue {
   uint8_t index() const { return settings_.index; }
   ibv_qp* qp() const { return qp_; }
   uint32_t batch() const { return batch_; }
+  // The longest message that is posted.
+  uint64_t max_message() const { return settings_.max_message; }
   uint32_t staged() const { return staged_; }
   uint64_t staged_bytes() const { return staged_bytes_; }
   // WRs posted and not retired. After the queue pair went to the error state
   // each of them completes, flushed, so this gets to 0 (C07).
   uint64_t outstanding() const { return posted_ - retired_; }
-  // Of the round since the last fence: what a fence tells the peer.
-  uint64_t round_writes() const { return round_writes_; }
-  uint64_t round_bytes() const { return round_bytes_; }
+  // Staged and posted since the last fence: what the next one tells the peer.
+  uint64_t round_writes() const { return round_writes_ + staged_; }
+  uint64_t round_bytes() const { return round_bytes_ + staged_bytes_; }
 
  private:
   // A run of consecutive WRs to one chunk; that is all that is remembered of
@@ -131,12 +133,17 @@ class WriteQueue {
     return used < settings_.depth ? settings_.depth - used : 0;
   }
   bool RoomForBatch() const { return FreeSlots() >= batch_; }
-  void Stage(const WritePiece& piece, uint64_t length);
+  void Stage(const WritePiece& piece);
   void NoteRun(ChunkMap* map, uint32_t chunk);
   absl::Status PostList();
   uint32_t CountPosted(const ibv_send_wr* bad) const;
   void Posted(uint32_t count);
-  absl::Status PostFailed(int result, int system_errno, uint32_t posted) const;
+  absl::Status PostFailed(int system_errno, uint32_t posted,
+                          uint32_t count) const;
+  Run& RunAt(size_t i) {
+    const size_t at = run_head_ + i;
+    return runs_[at < runs_.size() ? at : at - runs_.size()];
+  }
   void Retire(uint64_t end);
 
   verbs::Verbs* const verbs_;

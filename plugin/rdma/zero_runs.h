@@ -39,6 +39,8 @@ class ZeroList {
   uint64_t Add(Block* block, uint64_t offset, uint64_t length, uint64_t* told);
   // Moves the oldest runs to `out`; returns how many.
   size_t Take(std::span<ZeroRun> out);
+  // Whether runs of the block are yet to be told.
+  bool Names(const Block* block);
 
  private:
   const size_t capacity_;
