@@ -72,8 +72,9 @@ absl::StatusOr<PrivateData> DecodePrivateData(std::span<const uint8_t> from) {
     return Broken(absl::StrCat("a queue pair of kind ", from[5], " and role ",
                                data.role));
   }
-  if (control ? data.index != 0 || data.count != 0 || data.slots == 0
-              : data.index >= data.count) {
+  if (control
+          ? data.index != 0 || data.count != 0 || data.slots < kLeastReceives
+          : data.index >= data.count) {
     return Broken(absl::StrCat("queue pair ", data.index, " of ", data.count,
                                " with ", data.slots, " receives"));
   }

@@ -20,6 +20,8 @@ inline constexpr size_t kPrivateDataSize = 48;
 inline constexpr size_t kMaxPrivateData = 56;
 inline constexpr size_t kSessionIdSize = 16;
 inline constexpr size_t kShortMacSize = 16;
+// With fewer receives than these nothing but SLOTS frames could go.
+inline constexpr uint16_t kLeastReceives = 4;
 
 enum class QpKind : uint8_t { kControl = 1, kData = 2 };
 
