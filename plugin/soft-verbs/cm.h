@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "soft-verbs/event_fd.h"
 #include "soft-verbs/objects.h"
+#include "soft-verbs/shared_segment.h"
 
 namespace mig::soft {
 
@@ -57,7 +59,13 @@ struct CmMessage {
 class CmWire {
  public:
   virtual ~CmWire() = default;
+  // `from` may be null of what needs no queue pair.
   virtual void Send(CmId* from, const CmMessage& message) = 0;
+  // Whether the other side has sent its queue pair, and its memory can be
+  // reached; if not, it was logged why.
+  virtual bool reachable() const = 0;
+  // The queue pair at the other end; once.
+  virtual std::unique_ptr<RemoteEnd> MakeEnd(bool iwarp) = 0;
 };
 
 struct CmEvent : rdma_cm_event {
@@ -68,6 +76,7 @@ struct CmEvent : rdma_cm_event {
 struct CmChannel : rdma_event_channel {
   Node* node = nullptr;
   EventFd event;
+  OwnedFd both;  // readable with `event`, and with the node's sockets
   std::deque<std::unique_ptr<CmEvent>> queue;
   uint32_t references = 0;  // ids
 };
@@ -119,6 +128,9 @@ int ResolveRoute(CmId* id);
 int Listen(CmId* id);
 int SetIdOption(CmId* id, int level, int name, const void* value,
                 size_t length);
+// Numeric, an IPv4 address mapped into IPv6 as the former; "" for any.
+std::string AddressText(const sockaddr_storage& address);
+uint16_t AddressPort(const sockaddr_storage& address);
 // The listener that this address leads to, or null.
 CmId* FindListener(Fabric* fabric, const sockaddr_storage& to);
 Device* DeviceOfAddress(Node* node, const sockaddr_storage& address);
@@ -137,6 +149,8 @@ void OnMessage(CmId* id, const CmMessage& message);
 void OnStray(Fabric* fabric, const CmMessage& message, uint64_t now);
 // A request from a wire, for a listener.
 CmId* OnRequest(CmId* listener, const CmMessage& message);
+// The process at the other end is gone.
+void OnPeerGone(CmId* id);
 // The user has retrieved the event that ends the active side's connecting.
 void OnReplySeen(CmId* id);
 // The queue pair's connection broke; the device was removed.

@@ -8,6 +8,7 @@
 #include "soft-verbs/cm.h"
 #include "soft-verbs/device.h"
 #include "soft-verbs/fabric.h"
+#include "soft-verbs/process_port.h"
 #include "soft-verbs/queue_pair.h"
 
 namespace mig::soft {
@@ -37,17 +38,23 @@ CmMessage MakeMessage(const CmId* id, Kind kind, const rdma_conn_param* param) {
 bool Iwarp(const CmId* id) { return id->node->config.model->iwarp; }
 
 // The queue pair of the id is ready to send.
-void Activate(CmId* id) {
-  if (id->qp == nullptr || id->qp->state == IBV_QPS_ERR) return;
+bool Activate(CmId* id) {
+  if (id->qp == nullptr || id->qp->state == IBV_QPS_ERR) return true;
   Qp* qp = ToQp(id->qp);
   qp->dest_qp = id->peer_qp;
   qp->retry_count = id->retry_count & 7;
   qp->rnr_retry = id->rnr_retry & 7;
   if (id->has_ack_timeout) qp->timeout = id->ack_timeout;
-  if (qp->remote == nullptr) {
+  if (id->wire != nullptr) {
+    qp->remote = id->wire->MakeEnd(Iwarp(id));
+    if (qp->remote == nullptr) return false;
+    qp->remote_process = true;
+  } else {
     qp->remote = MakeLocalEnd(id->node->fabric, id->node, qp->dest_qp);
   }
   qp->state = IBV_QPS_RTS;
+  PublishState(qp);
+  return true;
 }
 
 void FailQp(CmId* id) {
@@ -65,7 +72,7 @@ void OnReply(CmId* id, const CmMessage& message) {
   if (id->state != CmState::kConnecting) return;
   id->peer = message.from;
   id->peer_qp = message.qp_num;
-  if (id->fails) {
+  if (id->fails || (id->wire != nullptr && !id->wire->reachable())) {
     Enter(id, CmState::kClosed);
     FailQp(id);
     CmMessage reject = MakeMessage(id, Kind::kReject, nullptr);
@@ -171,6 +178,11 @@ void Request(CmId* id, CmMessage request) {
     id->peer = 0;
     return;
   }
+  ProcessPort* process = id->node->process.get();
+  const int error =
+      process == nullptr ? ECONNREFUSED : process->Connect(id, request);
+  // Sent, or nobody to answer it.
+  if (error != ECONNREFUSED) return;
   // The peer's stack answers in the place of a listener.
   CmMessage reject;
   reject.kind = Kind::kReject;
@@ -210,7 +222,7 @@ int Accept(CmId* id, const rdma_conn_param* param) {
   if (param != nullptr && param->private_data_len > kReplyData) return EINVAL;
   if (ToContext(id->verbs)->dead) return ENODEV;
   if (param != nullptr) id->rnr_retry = param->rnr_retry_count;
-  Activate(id);
+  if (!Activate(id)) return ECONNABORTED;
   Enter(id, CmState::kAccepting);
   SendToPeer(id, MakeMessage(id, Kind::kReply, param));
   SendToSelf(id, Kind::kTimeout, id->node->config.cm_timeout_ns);
@@ -317,6 +329,22 @@ void OnStray(Fabric* fabric, const CmMessage& message, uint64_t now) {
     return;
   }
   fabric->Schedule(now, message.from, std::move(answer));
+}
+
+void OnPeerGone(CmId* id) {
+  // It may have died at work.
+  if (id->qp != nullptr && ToQp(id->qp)->share != nullptr) {
+    ToQp(id->qp)->share->header().busy = 0;
+  }
+  switch (id->state) {
+    case CmState::kConnecting:
+    case CmState::kAccepting:
+    case CmState::kDisconnecting:
+      OnTimeout(id);
+      break;
+    default:
+      OnDisconnect(id);
+  }
 }
 
 void OnReplySeen(CmId* id) {

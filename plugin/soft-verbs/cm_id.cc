@@ -10,6 +10,7 @@
 #include "soft-verbs/cm.h"
 #include "soft-verbs/device.h"
 #include "soft-verbs/fabric.h"
+#include "soft-verbs/process_port.h"
 
 namespace mig::soft {
 namespace {
@@ -28,32 +29,8 @@ bool Copy(const sockaddr* from, sockaddr_storage* to) {
   return true;
 }
 
-uint16_t PortOf(const sockaddr_storage& address) {
-  // The port is in the same place in both families.
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-}
-
 void SetPort(sockaddr_storage* address, uint16_t port) {
   reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(port);
-}
-
-// Numeric, an IPv4 address mapped into IPv6 as the former; "" for any.
-std::string TextOf(const sockaddr_storage& address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_INET) {
-    const auto* in = reinterpret_cast<const sockaddr_in*>(&address);
-    if (in->sin_addr.s_addr == htonl(INADDR_ANY)) return "";
-    inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-  } else if (address.ss_family == AF_INET6) {
-    const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&address);
-    if (IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) return "";
-    if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-      inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, text, sizeof(text));
-    } else {
-      inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-    }
-  }
-  return text;
 }
 
 bool HasAddress(const Node* node, const std::string& text) {
@@ -67,9 +44,9 @@ bool HasAddress(const Node* node, const std::string& text) {
 // Whether two ids of these addresses would get the same connections.
 bool Overlap(const CmId* id, const sockaddr_storage& address, uint16_t port) {
   const sockaddr_storage& own = id->route.addr.src_storage;
-  if (PortOf(own) != port) return false;
-  const std::string mine = TextOf(own);
-  const std::string other = TextOf(address);
+  if (AddressPort(own) != port) return false;
+  const std::string mine = AddressText(own);
+  const std::string other = AddressText(address);
   return mine.empty() || other.empty() || mine == other;
 }
 
@@ -81,6 +58,13 @@ bool PortTaken(const CmId* asking, const sockaddr_storage& address,
     if (id != asking && holds && Overlap(id, address, port)) return true;
   }
   return false;
+}
+
+// The port, here and among the processes of this machine.
+int Reserve(const CmId* id, const sockaddr_storage& address, uint16_t port) {
+  if (PortTaken(id, address, port)) return EADDRINUSE;
+  if (id->node->process == nullptr) return 0;
+  return id->node->process->Bind(id, AddressText(address), port);
 }
 
 void LeaveListening(CmId* id) {
@@ -103,7 +87,7 @@ void SayGoodbye(CmId* id) {
     case CmState::kReplied:
     case CmState::kRequested:
     case CmState::kAccepting:
-      if (id->peer == 0) return;
+      if (id->peer == 0 && id->wire == nullptr) return;
       message.kind = CmMessage::Kind::kReject;
       message.status = kRejectByUser;
       break;
@@ -120,6 +104,29 @@ void SayGoodbye(CmId* id) {
 }
 
 }  // namespace
+
+uint16_t AddressPort(const sockaddr_storage& address) {
+  // The port is in the same place in both families.
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+std::string AddressText(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    const auto* in = reinterpret_cast<const sockaddr_in*>(&address);
+    if (in->sin_addr.s_addr == htonl(INADDR_ANY)) return "";
+    inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+  } else if (address.ss_family == AF_INET6) {
+    const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&address);
+    if (IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) return "";
+    if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+      inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, text, sizeof(text));
+    } else {
+      inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+    }
+  }
+  return text;
+}
 
 bool SetDevice(CmId* id, Device* device) {
   if (device->cm_context == nullptr) device->cm_context = MakeContext(device);
@@ -156,12 +163,13 @@ int DestroyId(CmId* id) {
   --static_cast<CmChannel*>(id->channel)->references;
   id->node->fabric->Remove(id);
   id->node->fabric->Forget(id->number);
+  if (id->node->process != nullptr) id->node->process->Forget(id);
   delete id;
   return 0;
 }
 
 Device* DeviceOfAddress(Node* node, const sockaddr_storage& address) {
-  const std::string text = TextOf(address);
+  const std::string text = AddressText(address);
   for (const std::unique_ptr<Device>& device : node->devices) {
     if (!text.empty() && device->address == text) return device.get();
   }
@@ -174,17 +182,17 @@ int BindAddress(CmId* id, const sockaddr* address) {
   if (address == nullptr || !Copy(address, &wanted)) return EAFNOSUPPORT;
   Device* device = DeviceOfAddress(id->node, wanted);
   if (device == nullptr) return EADDRNOTAVAIL;
-  uint16_t port = PortOf(wanted);
+  uint16_t port = AddressPort(wanted);
   if (port == 0) {
     port = kFirstPort;
-    while (port != 0 && PortTaken(id, wanted, port)) ++port;
+    while (port != 0 && Reserve(id, wanted, port) == EADDRINUSE) ++port;
     if (port == 0) return EADDRNOTAVAIL;
-  } else if (PortTaken(id, wanted, port)) {
-    return EADDRINUSE;
+  } else if (const int error = Reserve(id, wanted, port)) {
+    return error;
   }
   SetPort(&wanted, port);
   id->route.addr.src_storage = wanted;
-  if (!TextOf(wanted).empty() && !SetDevice(id, device)) return EMFILE;
+  if (!AddressText(wanted).empty() && !SetDevice(id, device)) return EMFILE;
   Enter(id, CmState::kBound);
   return 0;
 }
@@ -205,7 +213,7 @@ int ResolveAddress(CmId* id, const sockaddr* source, const sockaddr* to) {
   const bool orphan = faults.Hits(Fault::Kind::kNoDevice);
   const bool fails = faults.Hits(Fault::Kind::kAddrError);
   if (!orphan && !fails && !SetDevice(id, device)) return EMFILE;
-  if (TextOf(*own).empty()) {  // everyone is on this machine
+  if (AddressText(*own).empty()) {  // everyone is on this machine
     *own = id->route.addr.dst_storage;
     SetPort(own, 0);
   }
@@ -233,6 +241,10 @@ int Listen(CmId* id) {
     if (error != 0) return error;
   }
   if (id->state != CmState::kBound) return EINVAL;
+  if (id->node->process != nullptr) {
+    const int error = id->node->process->Listen(id);
+    if (error != 0) return error;
+  }
   Enter(id, CmState::kListening);
   return 0;
 }
@@ -257,10 +269,10 @@ int SetIdOption(CmId* id, int level, int name, const void* value,
 }
 
 CmId* FindListener(Fabric* fabric, const sockaddr_storage& to) {
-  const std::string text = TextOf(to);
+  const std::string text = AddressText(to);
   for (const auto& [number, id] : fabric->ids()) {
     if (id->state == CmState::kListening && HasAddress(id->node, text) &&
-        Overlap(id, to, PortOf(to))) {
+        Overlap(id, to, AddressPort(to))) {
       return id;
     }
   }

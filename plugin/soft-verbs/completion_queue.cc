@@ -106,6 +106,12 @@ int RequestNotify(ibv_cq* base, int solicited_only) {
   } else if (cq->armed == Cq::Armed::kNo) {
     cq->armed = Cq::Armed::kSolicited;
   }
+  for (const auto& [number, qp] : DeviceOf(cq)->node->fabric->qps()) {
+    if (qp->recv_cq != cq || !qp->remote_process) continue;
+    // Armed first, looked at second: nothing can come in between unseen.
+    qp->share->header().armed.store(1, std::memory_order_seq_cst);
+    Harvest(qp, qp->share->header().silent != 0);
+  }
   return 0;
 }
 

@@ -219,6 +219,9 @@ absl::StatusOr<Config> ParseConfig(absl::string_view text) {
         absl::StrSplit(words[i], absl::MaxSplits('=', 1));
     MIG_RETURN_IF_ERROR(SetOption(option.first, option.second, &config));
   }
+  if (config.limits.max_mr == 0 || config.limits.max_mr > (1u << 22)) {
+    return BadValue("max-mr", absl::StrCat(config.limits.max_mr), "1 to 4M");
+  }
   if (config.devices == 0 || config.devices > 64) {
     return BadValue("devices", absl::StrCat(config.devices), "1 to 64");
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "soft-verbs/cm.h"
 #include "soft-verbs/fabric.h"
+#include "soft-verbs/process_port.h"
 #include "soft-verbs/queue_pair.h"
 
 namespace mig::soft {
@@ -35,8 +36,13 @@ std::unique_ptr<Device> MakeDevice(Node* node, size_t index) {
   if (index < config.addresses.size()) {
     device->address = config.addresses[index];
   }
-  device->memory = std::make_unique<MemoryTable>(
-      config.limits.max_mr + (config.rkey_zero ? 0 : 1), config.rkey_zero);
+  const uint64_t entries = config.limits.max_mr + (config.rkey_zero ? 0 : 1);
+  if (config.other_processes) {
+    device->memory_file =
+        MakeSharedFile("mig-soft-mr", MemoryTable::BytesFor(entries));
+  }
+  device->memory = std::make_unique<MemoryTable>(entries, config.rkey_zero,
+                                                 device->memory_file.get());
   return device;
 }
 
@@ -83,10 +89,18 @@ Node::Node(const Config& the_config, const Host* the_host, Fabric* the_fabric,
       faults(the_config.faults),
       random(seed),
       start_ns(the_host->NowNs()) {
+  if (config.other_processes) {
+    // One system call copies less than 2 GiB.
+    config.limits.max_msg_size =
+        std::min(config.limits.max_msg_size, uint64_t{1} << 30);
+    process = std::make_unique<ProcessPort>(this);
+  }
   for (size_t i = 0; i < config.devices; ++i) {
     devices.push_back(MakeDevice(this, i));
   }
 }
+
+Node::~Node() = default;
 
 void PostAsync(Context* context, const ibv_async_event& event) {
   context->events.push_back(event);

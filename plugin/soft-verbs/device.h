@@ -18,15 +18,18 @@
 #include "soft-verbs/memory_table.h"
 #include "soft-verbs/objects.h"
 #include "soft-verbs/random.h"
+#include "soft-verbs/shared_segment.h"
 
 namespace mig::soft {
 
 struct Node;
+class ProcessPort;
 
 struct Device {
   Node* node = nullptr;
   ibv_device base = {};
   std::string address;  // of the interface; empty: any
+  OwnedFd memory_file;  // that other processes read the table in
   std::unique_ptr<MemoryTable> memory;
   std::vector<Context*> contexts;
   Context* cm_context = nullptr;  // what ids on this device carry
@@ -39,6 +42,7 @@ struct Device {
 
 struct Node {
   Node(const Config& config, const Host* host, Fabric* fabric, uint64_t seed);
+  ~Node();
 
   Config config;
   const Host* host;
@@ -51,6 +55,7 @@ struct Node {
   bool port_down = false;
   uint32_t next_handle = 1;
   std::vector<std::unique_ptr<Device>> devices;
+  std::unique_ptr<ProcessPort> process;  // null: this process only
 
   bool Silent(uint64_t now) const { return now < silent_until_ns || port_down; }
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "soft-verbs/process_port.h"
 #include "soft-verbs/queue_pair.h"
 
 namespace mig::soft {
@@ -85,7 +86,13 @@ void Fabric::DeliverMessages(uint64_t now) {
 
 void Fabric::Drive(uint64_t now) {
   for (Node* node : nodes_) ApplyDueFaults(node, 0, now);
+  for (Node* node : nodes_) {
+    if (node->process != nullptr) node->process->Drive();
+  }
   DeliverMessages(now);
+  for (const auto& [number, qp] : qps_) {
+    if (qp->remote_process) Harvest(qp, qp->device->node->Silent(now));
+  }
   std::vector<Qp*> order;
   for (const auto& [number, qp] : qps_) {
     if (soft::NextDueNs(qp, now) == 0 || !qp->pending.empty()) {

@@ -4,6 +4,7 @@
 // The other end of a connection inside this process.
 #include <cstring>
 
+#include "soft-verbs/cm.h"
 #include "soft-verbs/device.h"
 #include "soft-verbs/fabric.h"
 #include "soft-verbs/queue_pair.h"
@@ -60,6 +61,13 @@ class LocalEnd final : public RemoteEnd {
       address += part.iov_len;
     }
     return answer;
+  }
+
+  void Break() override {
+    Qp* qp = fabric_->FindQp(dest_qp_);
+    if (qp == nullptr) return;
+    EnterError(qp);
+    if (qp->cm != nullptr) OnBroken(qp->cm);
   }
 
  private:

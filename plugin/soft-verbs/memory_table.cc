@@ -90,12 +90,17 @@ uint32_t MemoryTable::RemoteKey(uint32_t slot) const {
 }
 
 std::optional<MemoryRegion> MemoryTable::FindLocal(uint32_t lkey) const {
-  if ((lkey & kLocalBit) == 0) return std::nullopt;
-  return Find(entries_, capacity_, lkey);
+  return FindLocalIn(entries_, capacity_, lkey);
 }
 
 std::optional<MemoryRegion> MemoryTable::FindRemote(uint32_t rkey) const {
   return FindRemoteIn(entries_, capacity_, rkey);
+}
+
+std::optional<MemoryRegion> FindLocalIn(const MemoryEntry* entries,
+                                        size_t capacity, uint32_t lkey) {
+  if ((lkey & kLocalBit) == 0) return std::nullopt;
+  return Find(entries, capacity, lkey);
 }
 
 std::optional<MemoryRegion> FindRemoteIn(const MemoryEntry* entries,

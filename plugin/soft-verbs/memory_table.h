@@ -73,7 +73,9 @@ class MemoryTable {
   std::vector<uint32_t> free_;
 };
 
-// The same look-up in a table of another process.
+// The same look-ups in a table of another process.
+std::optional<MemoryRegion> FindLocalIn(const MemoryEntry* entries,
+                                        size_t capacity, uint32_t lkey);
 std::optional<MemoryRegion> FindRemoteIn(const MemoryEntry* entries,
                                          size_t capacity, uint32_t rkey);
 

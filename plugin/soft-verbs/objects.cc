@@ -134,6 +134,14 @@ int NewQp(Pd* pd, ibv_qp_init_attr* attr, bool extended, uint64_t send_ops,
   qp->cap = request.cap;
   qp->extended = extended;
   qp->signal_all = attr->sq_sig_all != 0;
+  if (config.other_processes) {
+    qp->share =
+        QpShare::Make(qp->cap.max_recv_wr, qp->cap.max_recv_sge, pd->handle);
+    if (qp->share == nullptr) {
+      delete qp;
+      return ENOMEM;
+    }
+  }
   AllocateQueues(qp);
   qp->qp_num = device->node->fabric->Add(qp);
   qp->handle = qp->qp_num;
@@ -148,6 +156,9 @@ int NewQp(Pd* pd, ibv_qp_init_attr* attr, bool extended, uint64_t send_ops,
 int DeleteQp(Qp* qp) {
   if (qp->unacked_async > 0) return EBUSY;
   LandAll(qp);
+  qp->state = IBV_QPS_RESET;
+  PublishState(qp);
+  if (qp->remote_process) qp->share->WaitIdle();
   DropAsyncEvents(ToContext(qp->context), qp, nullptr);
   DropCompletions(ToCq(qp->send_cq), qp);
   DropCompletions(ToCq(qp->recv_cq), qp);

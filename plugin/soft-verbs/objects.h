@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "soft-verbs/event_fd.h"
+#include "soft-verbs/qp_share.h"
 #include "soft-verbs/remote_end.h"
 
 #undef ibv_query_port
@@ -126,6 +127,8 @@ struct Qp : ibv_qp {
   uint8_t retry_count = 7;
   uint8_t rnr_retry = 7;
   std::unique_ptr<RemoteEnd> remote;
+  bool remote_process = false;     // the other end is in another process ...
+  std::unique_ptr<QpShare> share;  // ... which works on this
 
   // The send queue: indices only grow; a slot is index % send.size().
   // freed <= reported <= executed <= posted.

@@ -57,6 +57,11 @@ void ResetQueues(Qp* qp) {
   qp->attempts = qp->rnr_attempts = 0;
   qp->blocked_until_ns = 0;
   qp->remote.reset();
+  qp->remote_process = false;
+  if (qp->share != nullptr) {
+    qp->share->header().posted = 0;
+    qp->share->header().taken = 0;
+  }
 }
 
 void SetAttributes(Qp* qp, const ibv_qp_attr& attr, int mask) {
@@ -99,6 +104,7 @@ int ModifyQpState(Qp* qp, const ibv_qp_attr& attr, int mask) {
   }
   if (iwarp && (mask & IBV_QP_MIN_RNR_TIMER) != 0) return EINVAL;
   SetAttributes(qp, attr, mask);
+  PublishState(qp);
   if (!moves) return 0;
   if (to == IBV_QPS_ERR) {
     EnterError(qp);
@@ -110,6 +116,7 @@ int ModifyQpState(Qp* qp, const ibv_qp_attr& attr, int mask) {
     qp->remote = MakeLocalEnd(node->fabric, node, qp->dest_qp);
   }
   qp->state = to;
+  PublishState(qp);
   return 0;
 }
 
@@ -130,15 +137,13 @@ void QueryQpState(const Qp* qp, ibv_qp_attr* attr) {
 void EnterError(Qp* qp) {
   qp->state = IBV_QPS_ERR;
   qp->blocked_until_ns = 0;
+  PublishState(qp);
 }
 
 void BreakConnection(Qp* qp) {
-  Qp* other = qp->device->node->fabric->FindQp(qp->dest_qp);
-  for (Qp* end : {qp, other}) {
-    if (end == nullptr) continue;
-    EnterError(end);
-    if (end->cm != nullptr) OnBroken(end->cm);
-  }
+  EnterError(qp);
+  if (qp->cm != nullptr) OnBroken(qp->cm);
+  if (qp->remote != nullptr) qp->remote->Break();
 }
 
 }  // namespace mig::soft

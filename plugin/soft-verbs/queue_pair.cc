@@ -130,6 +130,10 @@ int PostRecv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     qp->recv[slot] = {wr->wr_id, static_cast<uint32_t>(wr->num_sge)};
     std::copy_n(wr->sg_list, wr->num_sge,
                 qp->recv_sges.data() + slot * qp->cap.max_recv_sge);
+    if (qp->share != nullptr) {
+      qp->share->Publish(qp->recv_posted, wr->sg_list,
+                         static_cast<uint32_t>(wr->num_sge));
+    }
     ++qp->recv_posted;
   }
   return 0;

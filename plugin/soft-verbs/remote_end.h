@@ -63,7 +63,8 @@ class RemoteEnd {
  public:
   virtual ~RemoteEnd() = default;
 
-  // Whether [address, address + length) may be written with this key.
+  // Whether [address, address + length) may be written with this key. Of no
+  // bytes neither matters, but somebody has to be there to answer.
   virtual Answer CheckWrite(uint64_t address, uint32_t rkey,
                             uint64_t length) = 0;
   // Places them in order, checked again: a region may be gone meanwhile, then
@@ -75,6 +76,8 @@ class RemoteEnd {
   // Reads [address, address + length) into `to`.
   virtual Answer Fetch(uint64_t address, uint32_t rkey, uint64_t length,
                        std::span<const iovec> to) = 0;
+  // The connection broke: the other end fails too, and hears of it.
+  virtual void Break() = 0;
 };
 
 }  // namespace mig::soft

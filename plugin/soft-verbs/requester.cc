@@ -63,6 +63,8 @@ bool OnAnswer(Qp* qp, const Answer& answer, uint64_t now) {
       return false;
     case Answer::Kind::kRefused:
       Fail(qp, answer.status, now);
+      // Nothing else is refused in this way: iWARP, without a receive.
+      if (answer.status == IBV_WC_WR_FLUSH_ERR) BreakConnection(qp);
       return false;
   }
   return false;
@@ -129,11 +131,10 @@ bool Deliver(Qp* qp, const std::vector<iovec>& source, uint64_t now) {
 
 bool Write(Qp* qp, std::vector<iovec> source, uint64_t now) {
   const SendRequest& request = qp->At(qp->executed);
-  Answer answer;
+  const Answer answer =
+      qp->remote->CheckWrite(request.remote, request.rkey, request.length);
+  if (!answer.done()) return Flush(qp, now) && OnAnswer(qp, answer, now);
   if (request.length > 0) {
-    answer =
-        qp->remote->CheckWrite(request.remote, request.rkey, request.length);
-    if (!answer.done()) return Flush(qp, now) && OnAnswer(qp, answer, now);
     LandWrite(qp, qp->executed, answer.relaxed, std::move(source));
   }
   if (request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
@@ -282,6 +283,11 @@ void FlushQueues(Qp* qp) {
   }
   qp->executed = qp->posted;
   LandAll(qp);
+  if (qp->remote_process && qp->recv_taken < qp->recv_posted) {
+    // The peer may be filling one at this moment; it takes no other.
+    qp->share->WaitIdle();
+    Harvest(qp, true);
+  }
   for (; qp->recv_taken < qp->recv_posted; ++qp->recv_taken) {
     Completion completion;
     completion.wc.wr_id = qp->recv[qp->recv_taken % qp->recv.size()].wr_id;
@@ -311,6 +317,7 @@ bool DriveQp(Qp* qp, uint64_t now, uint64_t most) {
 
 uint64_t NextDueNs(const Qp* qp, uint64_t now) {
   uint64_t due = UINT64_MAX;
+  if (HasArrivals(qp)) return 0;
   if (qp->state == IBV_QPS_ERR) {
     const bool flushed =
         qp->reported == qp->posted && qp->recv_taken == qp->recv_posted;

@@ -85,6 +85,7 @@ uint64_t RnrTimerNs(uint8_t code) {
 
 Answer CheckRemoteAccess(Qp* qp, uint64_t address, uint32_t rkey,
                          uint64_t length, uint32_t right) {
+  if (length == 0) return {};
   const std::optional<MemoryRegion> region =
       qp->device->memory->FindRemote(rkey);
   if (!region.has_value() || region->pd != qp->pd->handle ||

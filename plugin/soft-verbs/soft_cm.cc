@@ -2,11 +2,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The connection manager of the seam: every call answers 0, or -1 and errno.
+#include <sys/epoll.h>
+
+#include "soft-verbs/process_port.h"
 #include "soft-verbs/queue_pair.h"
 #include "soft-verbs/soft_call.h"
 #include "soft-verbs/text.h"
 
 namespace mig::soft {
+namespace {
+
+// A descriptor that is readable when one of two is.
+OwnedFd PollBoth(int one, int other) {
+  OwnedFd both(epoll_create1(EPOLL_CLOEXEC));
+  for (const int fd : {one, other}) {
+    epoll_event event = {};
+    event.events = EPOLLIN;
+    epoll_ctl(both.get(), EPOLL_CTL_ADD, fd, &event);
+  }
+  return both;
+}
+
+}  // namespace
 
 rdma_event_channel* SoftVerbs::CmCreateEventChannel() {
   const Call call(this, "CmCreateEventChannel");
@@ -18,6 +35,10 @@ rdma_event_channel* SoftVerbs::CmCreateEventChannel() {
   }
   channel->node = &node_;
   channel->fd = channel->event.fd();
+  if (node_.process != nullptr) {
+    channel->both = PollBoth(channel->event.fd(), node_.process->fd());
+    channel->fd = channel->both.get();
+  }
   cm_channels_.insert(channel);
   return channel;
 }

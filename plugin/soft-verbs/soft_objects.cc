@@ -127,6 +127,10 @@ int SoftVerbs::DeregMr(ibv_mr* base) {
   Mr* mr = ToMr(base);
   Device* device = ToContext(mr->context)->device;
   device->memory->Remove(mr->slot);
+  // No peer begins a write to it any more; one that has begun must end.
+  for (const auto& [number, qp] : fabric_->qps()) {
+    if (qp->device == device && qp->remote_process) qp->share->WaitIdle();
+  }
   device->pinned -= mr->pinned;
   --ToPd(mr->pd)->references;
   mrs_.erase(mr);
