@@ -67,7 +67,7 @@ TEST(Pacer, ALongSleepGivesNoMoreThanABurst) {
   pacer.Tick(0);
   pacer.Spend(5'000'000);
   pacer.Tick(3600 * kSecond);
-  EXPECT_EQ(pacer.Allowed(UINT64_MAX), 5'000'000u);
+  EXPECT_EQ(pacer.Allowed(UINT64_MAX), 5'001'216u);  // 5 MB, whole pages
 }
 
 }  // namespace
