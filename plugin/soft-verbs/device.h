@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A node: the devices of one SoftVerbs, with what they share, and what happens
+// to them as a whole.
+#ifndef PLUGIN_SOFT_VERBS_DEVICE_H_
+#define PLUGIN_SOFT_VERBS_DEVICE_H_
+
+#include <rdma/rdma_cma.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/host.h"
+#include "soft-verbs/config.h"
+#include "soft-verbs/memory_table.h"
+#include "soft-verbs/objects.h"
+#include "soft-verbs/random.h"
+
+namespace mig::soft {
+
+struct Node;
+
+struct Device {
+  Node* node = nullptr;
+  ibv_device base = {};
+  std::string address;  // of the interface; empty: any
+  std::unique_ptr<MemoryTable> memory;
+  std::vector<Context*> contexts;
+  Context* cm_context = nullptr;  // what ids on this device carry
+  uint64_t pinned = 0;            // against memlock
+  uint64_t port_free_ns = 0;      // when its port has sent what it was given
+  uint32_t qps = 0;
+  uint32_t cqs = 0;
+  uint32_t pds = 0;
+};
+
+struct Node {
+  Node(const Config& config, const Host* host, Fabric* fabric, uint64_t seed);
+
+  Config config;
+  const Host* host;
+  Fabric* fabric;
+  Faults faults;
+  Random random;
+  uint64_t start_ns;
+  uint64_t requests = 0;         // work requests posted so far
+  uint64_t silent_until_ns = 0;  // a fault stopped its devices
+  bool port_down = false;
+  uint32_t next_handle = 1;
+  std::vector<std::unique_ptr<Device>> devices;
+
+  bool Silent(uint64_t now) const { return now < silent_until_ns || port_down; }
+};
+
+// The context's own event queue, and that of every context of the device.
+void PostAsync(Context* context, const ibv_async_event& event);
+void PostQpEvent(Qp* qp, ibv_event_type type);
+void PostPortEvent(Device* device, ibv_event_type type);
+
+// When a work request of `bytes` that is posted now has its answer: 0 at once.
+uint64_t AdmitToPort(Device* device, uint64_t bytes);
+
+// Applies what the schedule has for work request `number`, or for the time.
+void ApplyDueFaults(Node* node, uint64_t number, uint64_t now);
+
+// The device is dead: its queue pairs fail and its contexts are of no more use.
+void KillDevice(Device* device, bool removed);
+
+}  // namespace mig::soft
+
+#endif  // PLUGIN_SOFT_VERBS_DEVICE_H_
