@@ -12,6 +12,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kBurstNs = 5'000'000;
 // What is no longer than this is not cut.
 constexpr uint64_t kSmallest = uint64_t{64} << 10;
+constexpr uint64_t kAlignment = 4096;
 // Rates above are no limit for any device, and keep the sums below 2^63.
 constexpr uint64_t kFastest = uint64_t{1} << 50;
 
@@ -50,7 +51,9 @@ void Pacer::Tick(uint64_t now_ns) {
 uint64_t Pacer::Allowed(uint64_t wanted) const {
   if (!limited()) return wanted;
   if (tokens_ <= 0) return 0;
-  return std::min(wanted, std::max(static_cast<uint64_t>(tokens_), kSmallest));
+  // Cut where what follows is aligned.
+  const uint64_t most = std::max(static_cast<uint64_t>(tokens_), kSmallest);
+  return std::min(wanted, (most + kAlignment - 1) & ~(kAlignment - 1));
 }
 
 uint64_t Pacer::DueNs() const {

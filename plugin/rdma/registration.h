@@ -151,7 +151,7 @@ class RegistrationCache {
     // Called by a worker when TakeReady or released have news; from any
     // thread, under the cache's lock: it must neither wait nor call back.
     // Writing an eventfd is what it is for. May be empty.
-    std::function<void()> wake;
+    std::function<void()> wake = {};
   };
 
   // `verbs`, `pd` and `host` must outlive it. Errors: LIMIT (threads).
