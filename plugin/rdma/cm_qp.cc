@@ -181,8 +181,9 @@ absl::Status CmQp::ResolveRoute() {
 absl::Status CmQp::MakeQp(ibv_pd* pd, ibv_comp_channel* channel,
                           const QpWants& wants) {
   Maker maker(this, pd, channel);
-  return Annotate(ClimbDown(wants, &maker, &grant_),
-                  absl::StrCat(what_, " connection: "));
+  const absl::Status made = ClimbDown(wants, &maker, &grant_);
+  if (made.ok()) return made;
+  return Annotate(made, absl::StrCat(what_, " connection: "));
 }
 
 ibv_qp_cap CmQp::cap() const {
