@@ -57,6 +57,9 @@ struct DataWriterSettings {
   size_t zero_runs = 4096;     // zero runs that may wait to be told
   // Chunks of a block whose keys are asked for ahead of the one written.
   uint32_t look_ahead = 16;
+  // Looks whether a page is zero before it is sent as data. Reads all memory
+  // that is: only where the guest has much of it.
+  bool find_zero = false;
   // For comparison with older transports only: one write in flight to a chunk,
   // and everything in flight retired at each flush.
   bool one_write_per_chunk = false;
@@ -67,6 +70,7 @@ struct DataWriterStats {
   WriteStats writes;
   uint64_t bytes_accepted = 0;       // data and zero
   uint64_t zero_bytes_accepted = 0;  // of them zero
+  uint64_t zero_bytes_found = 0;     // of those, by find_zero
   uint64_t zero_bytes_told = 0;      // of those, told to the peer
   uint64_t chunks_asked = 0;         // requests for keys given out
   uint64_t ranges_aside = 0;         // ever set aside
@@ -180,10 +184,15 @@ class DataWriter {
   absl::Status CheckRange(const struct mig_range& range);
   uint64_t TakeRange(Entry* entry, const struct mig_range& range,
                      absl::Status* twice);
+  uint64_t TakeScanned(Entry* entry, uint64_t offset, uint64_t length,
+                       absl::Status* twice);
+  uint64_t TakeZero(Entry* entry, uint64_t offset, uint64_t length,
+                    absl::Status* twice);
   uint64_t TakeData(Entry* entry, uint64_t offset, uint64_t length,
                     absl::Status* twice);
   absl::Status CheckOnce(const Block& block, uint64_t offset,
                          uint64_t length) const;
+  void NoteGiven(Block* block, uint64_t offset, uint64_t length);
   uint64_t SendOrSetAside(Entry* entry, uint64_t offset, uint64_t length);
   uint64_t Send(const WritePiece& piece, uint64_t post_bytes);
   bool WaitsForNone(WriteQueue* queue, WritePiece* piece);

@@ -448,6 +448,33 @@ TEST(DataWriter, ZeroRangesAreToldOnlyWhereThePeerMayHaveSomethingElse) {
   EXPECT_EQ(at.stats.writes.bytes, 2 * kPage);
 }
 
+TEST(DataWriter, FindsZeroPagesWhereAsked) {
+  WriterFixture::Options options = {
+      .length = kMiB, .chunk = kMiB, .memory = true, .zeroed = true};
+  options.settings.find_zero = true;
+  WriterFixture at(options);
+  std::byte* const base = at.blocks.Find(kBlock)->base;
+  std::memset(base, 0, kMiB);
+  for (const uint64_t page : {0u, 1u, 100u, 255u}) base[page * kPage + 9] = {};
+  for (const uint64_t page : {3u, 4u, 255u}) {
+    base[page * kPage + 4095] = std::byte{1};
+  }
+  at.Begin(/*strict=*/true);
+  at.WriteAll(0, kMiB);
+  at.EndRound();
+  EXPECT_EQ(at.bytes_told, 3 * kPage);
+  EXPECT_EQ(at.stats.zero_bytes_found, kMiB - 3 * kPage);
+  EXPECT_EQ(at.stats.zero_bytes_told, 0u);
+  EXPECT_EQ(at.stats.bytes_accepted, kMiB);
+  // Zero again: told, since the peer has something else.
+  base[4 * kPage + 4095] = std::byte{0};
+  at.Begin(/*strict=*/true);
+  at.WriteAll(4 * kPage, kPage);
+  EXPECT_EQ(at.stats.zero_bytes_told, kPage);
+  EXPECT_EQ(at.writer->zero_runs(), 1u);
+  at.EndRound();
+}
+
 TEST(DataWriter, AFullZeroListIsBackpressure) {
   WriterFixture::Options options;
   options.settings.zero_runs = 4;
