@@ -143,13 +143,9 @@ void DataWriter::AskAround(ChunkMap* map, uint32_t chunk) {
 
 // -- Rounds -------------------------------------------------------------------
 
-void DataWriter::RoundBegin(uint64_t round, bool strict, bool may_start) {
+void DataWriter::RoundBegin(uint64_t round, bool strict) {
   round_ = round;
   strict_ = strict;
-  may_start_ = may_start;
-  ended_ = false;
-  fenced_ = false;
-  flush_waits_ = false;
   stall_ = Stall::kNone;
   if (!strict) return;
   for (const auto& [id, entry] : entries_) {
@@ -211,7 +207,7 @@ absl::Status DataWriter::Write(const struct mig_range* ranges, size_t count,
 // waits for ever.
 bool DataWriter::MayTake() {
   if (!status_.ok()) return false;
-  if (!may_start_) {
+  if (!RoundMayStart()) {
     stall_ = Stall::kRound;
   } else if (draining_) {
     stall_ = Stall::kDrain;
@@ -333,8 +329,13 @@ void DataWriter::Flush() {
   Pump();  // there may be nothing to drain
 }
 
+void DataWriter::Acknowledged(uint64_t round) {
+  acked_round_ = round;
+  Pump();
+}
+
 void DataWriter::RoundEnd() {
-  ended_ = true;
+  ended_round_ = round_;
   stall_ = Stall::kNone;
   Pump();
 }

@@ -255,10 +255,10 @@ TEST(DataWriter, WritesToReadyChunksNeverWaitForOthers) {
   EXPECT_EQ(at.stats.writes.writes, 1u);
   at.writer->RoundEnd();
   at.Settle();
-  EXPECT_FALSE(at.writer->RoundPosted());  // a page waits
+  EXPECT_EQ(at.writer->posted_round(), 0u);  // a page waits
   at.GiveKeys(3);
   at.writer->Pump();
-  EXPECT_TRUE(at.writer->RoundPosted());
+  EXPECT_EQ(at.writer->posted_round(), 1u);
   EXPECT_EQ(at.stats.writes.writes, 2u);
 }
 
@@ -349,10 +349,10 @@ TEST(DataWriter, KeysOfARemovedBlockAreNobodys) {
 
 TEST(DataWriter, TakesNothingBeforeTheRoundBeforeIsAcknowledged) {
   WriterFixture at({});
-  at.writer->RoundBegin(1, false, true);
+  at.writer->RoundBegin(1, false);
   EXPECT_EQ(at.Write(0, kPage), kPage);
   at.writer->RoundEnd();
-  at.writer->RoundBegin(2, false, /*may_start=*/false);
+  at.writer->RoundBegin(2, false);
   EXPECT_EQ(at.Write(0, kPage), 0u);
   EXPECT_EQ(at.writer->stall(), Stall::kRound);
   at.Settle();
@@ -360,18 +360,52 @@ TEST(DataWriter, TakesNothingBeforeTheRoundBeforeIsAcknowledged) {
   EXPECT_EQ(at.stats.writes.writes, 1u);
   at.writer->RoundEnd();  // even its fence waits
   at.Settle();
-  EXPECT_FALSE(at.writer->RoundPosted());
-  at.writer->MayStart();
-  at.writer->Pump();
-  EXPECT_TRUE(at.writer->RoundPosted());
+  EXPECT_EQ(at.writer->posted_round(), 1u);
+  EXPECT_EQ(at.stats.writes.fences, 1u);
+  at.writer->Acknowledged(1);
+  EXPECT_EQ(at.writer->posted_round(), 2u);
 }
 
 TEST(DataWriter, WriteReadyComesWithTheAcknowledgement) {
   WriterFixture at({});
-  at.writer->RoundBegin(2, false, /*may_start=*/false);
+  at.Begin();
+  at.writer->RoundEnd();
+  at.Settle();
+  at.writer->RoundBegin(2, false);
   EXPECT_EQ(at.Write(0, kPage), 0u);
-  at.writer->MayStart();
+  at.writer->Acknowledged(1);
   EXPECT_TRUE(at.writer->WriteReadyDue());
+}
+
+// The host may go on while an ended round still waits for keys: its data, and
+// its own fences, come before anything of the next.
+TEST(DataWriter, RoundsBegunAndEndedMeanwhileKeepTheirOrder) {
+  WriterFixture at({.queues = 2,
+                    .length = 8 * kMiB,
+                    .chunk = kMiB,
+                    .keys = false,
+                    .memory = true});
+  at.Begin();
+  EXPECT_EQ(at.Write(0, kPage), kPage);
+  at.writer->RoundEnd();
+  for (uint64_t number = 2; number <= 4; ++number) {
+    at.writer->RoundBegin(number, false);
+    EXPECT_EQ(at.Write(0, kPage), 0u);
+    at.writer->RoundEnd();
+  }
+  at.Settle();
+  EXPECT_EQ(at.writer->posted_round(), 0u);
+  at.GiveKeys(0);
+  for (uint64_t number = 1; number <= 4; ++number) {
+    at.Settle();
+    EXPECT_EQ(at.writer->posted_round(), number);
+    at.TakeFences();
+    EXPECT_TRUE(at.receiver->Whole());
+    EXPECT_EQ(at.receiver->round(), number);
+    EXPECT_EQ(at.receiver->writes(), number == 1 ? 1u : 0u);
+    at.receiver->Next();
+    at.writer->Acknowledged(number);
+  }
 }
 
 // C05, C24: each fence is behind the last write of its queue pair.
@@ -533,7 +567,7 @@ TEST(DataWriter, AfterAnErrorNothingIsPosted) {
   at.Carry(SIZE_MAX);
   EXPECT_EQ(at.device.posted, posted);
   EXPECT_EQ(at.writer->outstanding(), 0u);
-  EXPECT_FALSE(at.writer->RoundPosted());
+  EXPECT_EQ(at.writer->posted_round(), 0u);
   EXPECT_EQ(at.writer->NextDueNs(), MIG_NO_DEADLINE);
 }
 
