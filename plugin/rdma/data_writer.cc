@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
 #include "rdma/wr_id.h"
+#include "rdma/zero_scan.h"
 
 namespace mig::rdma {
 namespace {
@@ -20,6 +21,10 @@ namespace {
 constexpr uint64_t kLeastPostBytes = uint64_t{1} << 20;
 constexpr uint64_t kMostPostBytes = uint64_t{128} << 20;
 constexpr uint64_t kPagesPerPost = 64;
+// What is looked at, at once, and again where less is taken; and the largest
+// page that is: Write must not take long.
+constexpr uint64_t kScan = uint64_t{256} << 10;
+constexpr uint64_t kMostScan = uint64_t{2} << 20;
 
 uint64_t PostBytes(uint64_t page_size) {
   return std::clamp(page_size * kPagesPerPost, kLeastPostBytes, kMostPostBytes);
@@ -138,13 +143,9 @@ void DataWriter::AskAround(ChunkMap* map, uint32_t chunk) {
 
 // -- Rounds -------------------------------------------------------------------
 
-void DataWriter::RoundBegin(uint64_t round, bool strict, bool may_start) {
+void DataWriter::RoundBegin(uint64_t round, bool strict) {
   round_ = round;
   strict_ = strict;
-  may_start_ = may_start;
-  ended_ = false;
-  fenced_ = false;
-  flush_waits_ = false;
   stall_ = Stall::kNone;
   if (!strict) return;
   for (const auto& [id, entry] : entries_) {
@@ -206,7 +207,7 @@ absl::Status DataWriter::Write(const struct mig_range* ranges, size_t count,
 // waits for ever.
 bool DataWriter::MayTake() {
   if (!status_.ok()) return false;
-  if (!may_start_) {
+  if (!RoundMayStart()) {
     stall_ = Stall::kRound;
   } else if (draining_) {
     stall_ = Stall::kDrain;
@@ -227,39 +228,66 @@ absl::Status DataWriter::CheckRange(const struct mig_range& range) {
                                 ", which is not ready yet"));
 }
 
-// Returns the bytes taken, whole pages.
+// Returns the bytes taken, whole pages, and with them cause_ where that is less
+// than all.
 uint64_t DataWriter::TakeRange(Entry* entry, const struct mig_range& range,
                                absl::Status* twice) {
-  Block* const block = entry->block;
-  const uint32_t shift = block->page_shift;
   uint64_t done = 0;
   if ((range.flags & MIG_RANGE_ZERO) != 0) {
-    if (strict_) {
-      *twice = CheckOnce(*block, range.offset, range.length);
-      if (!twice->ok()) return 0;
-    }
-    done =
-        zeros_.Add(block, range.offset, range.length, &stats_->zero_bytes_told);
-    if (done < range.length) cause_ = Stall::kZeroList;
-    stats_->zero_bytes_accepted += done;
+    done = TakeZero(entry, range.offset, range.length, twice);
+  } else if (settings_.find_zero && entry->block->page_size <= kMostScan) {
+    done = TakeScanned(entry, range.offset, range.length, twice);
   } else {
     done = TakeData(entry, range.offset, range.length, twice);
-    block->maybe_nonzero.Set(range.offset >> shift, done >> shift);
   }
-  if (strict_) block->given.Set(range.offset >> shift, done >> shift);
   stats_->bytes_accepted += done;
+  return done;
+}
+
+uint64_t DataWriter::TakeScanned(Entry* entry, uint64_t offset, uint64_t length,
+                                 absl::Status* twice) {
+  const uint64_t page_size = entry->block->page_size;
+  const uint64_t most = std::max(page_size, kScan);
+  uint64_t done = 0;
+  while (done < length) {
+    bool zero = false;
+    const uint64_t run =
+        ScanPages(entry->block->base + offset + done,
+                  std::min(length - done, most), page_size, &zero);
+    const uint64_t step = zero ? TakeZero(entry, offset + done, run, twice)
+                               : TakeData(entry, offset + done, run, twice);
+    if (zero) stats_->zero_bytes_found += step;
+    done += step;
+    if (step < run || !twice->ok()) break;
+  }
+  return done;
+}
+
+uint64_t DataWriter::TakeZero(Entry* entry, uint64_t offset, uint64_t length,
+                              absl::Status* twice) {
+  Block* const block = entry->block;
+  if (strict_) {
+    *twice = CheckOnce(*block, offset, length);
+    if (!twice->ok()) return 0;
+  }
+  const uint64_t done =
+      zeros_.Add(block, offset, length, &stats_->zero_bytes_told);
+  if (done < length) cause_ = Stall::kZeroList;
+  stats_->zero_bytes_accepted += done;
+  NoteGiven(block, offset, done);
   return done;
 }
 
 uint64_t DataWriter::TakeData(Entry* entry, uint64_t offset, uint64_t length,
                               absl::Status* twice) {
-  const uint64_t page_mask = entry->block->page_size - 1;
+  Block* const block = entry->block;
+  const uint64_t page_mask = block->page_size - 1;
   uint64_t done = 0;
   while (done < length) {
     const uint64_t part = entry->map->Cut(offset + done, length - done);
     if (strict_) {
-      *twice = CheckOnce(*entry->block, offset + done, part);
-      if (!twice->ok()) return done & ~page_mask;
+      *twice = CheckOnce(*block, offset + done, part);
+      if (!twice->ok()) return 0;  // the session ends
     }
     const uint64_t step = SendOrSetAside(entry, offset + done, part);
     done += step;
@@ -268,7 +296,16 @@ uint64_t DataWriter::TakeData(Entry* entry, uint64_t offset, uint64_t length,
   // A page that is begun is taken whole.
   const uint64_t rest = (page_mask + 1 - (done & page_mask)) & page_mask;
   if (rest > 0) carry_ = {entry->map.get(), offset + done, rest};
-  return done + rest;
+  done += rest;
+  block->maybe_nonzero.Set(offset >> block->page_shift,
+                           done >> block->page_shift);
+  NoteGiven(block, offset, done);
+  return done;
+}
+
+void DataWriter::NoteGiven(Block* block, uint64_t offset, uint64_t length) {
+  if (!strict_) return;
+  block->given.Set(offset >> block->page_shift, length >> block->page_shift);
 }
 
 absl::Status DataWriter::CheckOnce(const Block& block, uint64_t offset,
@@ -292,8 +329,13 @@ void DataWriter::Flush() {
   Pump();  // there may be nothing to drain
 }
 
+void DataWriter::Acknowledged(uint64_t round) {
+  acked_round_ = round;
+  Pump();
+}
+
 void DataWriter::RoundEnd() {
-  ended_ = true;
+  ended_round_ = round_;
   stall_ = Stall::kNone;
   Pump();
 }

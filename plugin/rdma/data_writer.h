@@ -57,6 +57,9 @@ struct DataWriterSettings {
   size_t zero_runs = 4096;     // zero runs that may wait to be told
   // Chunks of a block whose keys are asked for ahead of the one written.
   uint32_t look_ahead = 16;
+  // Looks whether a page is zero before it is sent as data. Reads all memory
+  // that is: only where the guest has much of it.
+  bool find_zero = false;
   // For comparison with older transports only: one write in flight to a chunk,
   // and everything in flight retired at each flush.
   bool one_write_per_chunk = false;
@@ -67,6 +70,7 @@ struct DataWriterStats {
   WriteStats writes;
   uint64_t bytes_accepted = 0;       // data and zero
   uint64_t zero_bytes_accepted = 0;  // of them zero
+  uint64_t zero_bytes_found = 0;     // of those, by find_zero
   uint64_t zero_bytes_told = 0;      // of those, told to the peer
   uint64_t chunks_asked = 0;         // requests for keys given out
   uint64_t ranges_aside = 0;         // ever set aside
@@ -123,10 +127,12 @@ class DataWriter {
                            uint32_t rkey);
 
   // -- Rounds -----------------------------------------------------------------
-  // Opens a round. Unless `may_start`, nothing is taken until MayStart: the
-  // acknowledgement of the round before is outstanding.
-  void RoundBegin(uint64_t round, bool strict, bool may_start);
-  void MayStart() { may_start_ = true; }
+  // Opens round `round`, 1 first; the one before is ended. Nothing is taken
+  // until that is acknowledged too; several may be opened and ended meanwhile,
+  // with nothing in them.
+  void RoundBegin(uint64_t round, bool strict);
+  // The peer has `round` whole: the next may start, perhaps with its fences.
+  void Acknowledged(uint64_t round);
   // As mig_transport_ops.write says. Errors, with nothing taken: those of
   // BlockTable::CheckRange; STRICT, which ends the session. A failure of the
   // device is not one of them: see status().
@@ -134,14 +140,15 @@ class DataWriter {
                      size_t element_size, size_t* accepted, uint64_t* partial);
   // Posts what is staged; never waits.
   void Flush();
-  // No more ranges come in this round. Its fences go out, perhaps only in later
-  // calls of Pump, when all that was accepted is posted.
+  // No more ranges come in the round that is open. Its fences go out, perhaps
+  // only in later calls of Pump: when the one before is acknowledged, and all
+  // that was accepted is posted.
   void RoundEnd();
-  // Whether the fences of the ended round are posted on all queue pairs. Its
-  // zero runs may still be in the list.
-  bool RoundPosted() const { return fenced_; }
+  // The last round whose fences are posted on all queue pairs, 0 at first; what
+  // was said of its zeros may still be in the list, for ROUND_END to follow.
+  uint64_t posted_round() const { return fenced_round_; }
 
-  // Zero runs to be told to the peer, in the round that is open or ended.
+  // Zero runs to be told to the peer, of the round after the last acknowledged.
   size_t TakeZeroRuns(std::span<ZeroRun> out) { return zeros_.Take(out); }
   size_t zero_runs() const { return zeros_.size(); }
 
@@ -176,14 +183,21 @@ class DataWriter {
 
   Entry* Find(uint32_t block);
   size_t RangeRoom() const;
+  // Whether the round that is open may be written: all before are done.
+  bool RoundMayStart() const { return acked_round_ + 1 == round_; }
   bool MayTake();
   absl::Status CheckRange(const struct mig_range& range);
   uint64_t TakeRange(Entry* entry, const struct mig_range& range,
                      absl::Status* twice);
+  uint64_t TakeScanned(Entry* entry, uint64_t offset, uint64_t length,
+                       absl::Status* twice);
+  uint64_t TakeZero(Entry* entry, uint64_t offset, uint64_t length,
+                    absl::Status* twice);
   uint64_t TakeData(Entry* entry, uint64_t offset, uint64_t length,
                     absl::Status* twice);
   absl::Status CheckOnce(const Block& block, uint64_t offset,
                          uint64_t length) const;
+  void NoteGiven(Block* block, uint64_t offset, uint64_t length);
   uint64_t SendOrSetAside(Entry* entry, uint64_t offset, uint64_t length);
   uint64_t Send(const WritePiece& piece, uint64_t post_bytes);
   bool WaitsForNone(WriteQueue* queue, WritePiece* piece);
@@ -221,11 +235,11 @@ class DataWriter {
   // The rest of a page that was begun: pages may be larger than chunks.
   WritePiece carry_;
 
-  uint64_t round_ = 0;
-  bool strict_ = false;
-  bool may_start_ = false;
-  bool ended_ = false;
-  bool fenced_ = false;
+  uint64_t round_ = 0;         // last begun
+  uint64_t ended_round_ = 0;   // last ended
+  uint64_t acked_round_ = 0;   // last acknowledged
+  uint64_t fenced_round_ = 0;  // last whose fences are posted
+  bool strict_ = false;        // the last begun
   bool draining_ = false;
   bool flush_waits_ = false;    // something was not sent when flush was called
   Stall cause_ = Stall::kNone;  // why the last piece could not be sent

@@ -119,10 +119,8 @@ void DataWriter::OnCompletion(const ibv_wc& wc) {
 void DataWriter::Pump() {
   if (!status_.ok()) return;
   if (pacer_.limited()) pacer_.Tick(host_->NowNs());
-  if (may_start_) {
-    PumpCarry();
-    PumpAside();
-  }
+  PumpCarry();
+  PumpAside();
   if (flush_waits_ && NothingWaits()) {
     flush_waits_ = false;
     PostStaged();
@@ -131,7 +129,9 @@ void DataWriter::Pump() {
     PostStaged();
     draining_ = outstanding() > 0;
   }
-  if (ended_ && !fenced_ && may_start_ && NothingWaits()) PostFences();
+  // What was accepted is of the round after the last acknowledged.
+  const bool due = fenced_round_ == acked_round_ && ended_round_ > acked_round_;
+  if (due && NothingWaits()) PostFences();
 }
 
 void DataWriter::PumpCarry() {
@@ -163,13 +163,13 @@ void DataWriter::PostFences() {
   for (const Lane& lane : lanes_) {
     if (!lane.queue->FenceRoom()) return;
   }
-  fenced_ = true;
-  const size_t slot = round_ % 2;
+  fenced_round_ = acked_round_ + 1;
+  const size_t slot = fenced_round_ % 2;
   for (const Lane& lane : lanes_) {
     WriteQueue& queue = *lane.queue;
     EncodeFence({.queue = queue.index(),
                  .queues = static_cast<uint16_t>(lanes_.size()),
-                 .round = round_,
+                 .round = fenced_round_,
                  .writes = queue.round_writes(),
                  .bytes = queue.round_bytes()},
                 lane.fences->bytes(slot));
@@ -179,7 +179,8 @@ void DataWriter::PostFences() {
 }
 
 bool DataWriter::WriteReadyDue() {
-  if (!status_.ok() || !may_start_ || draining_ || !NothingBegun()) {
+  if (!status_.ok() || !RoundMayStart() || ended_round_ == round_ ||
+      draining_ || !NothingBegun()) {
     return false;
   }
   switch (stall_) {
@@ -204,7 +205,7 @@ bool DataWriter::WriteReadyDue() {
 }
 
 uint64_t DataWriter::NextDueNs() const {
-  if (!pacer_.limited() || !status_.ok() || !may_start_) return MIG_NO_DEADLINE;
+  if (!pacer_.limited() || !status_.ok()) return MIG_NO_DEADLINE;
   const bool waits = stall_ == Stall::kBandwidth ||
                      (!NothingBegun() && cause_ == Stall::kBandwidth);
   return waits ? pacer_.DueNs() : MIG_NO_DEADLINE;

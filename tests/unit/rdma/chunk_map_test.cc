@@ -7,6 +7,7 @@
 #include "common/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "null_verbs.h"
 #include "rdma/aside_queue.h"
 
 namespace mig::rdma {
@@ -18,7 +19,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 // Nothing here touches memory.
-std::byte* const kBase = reinterpret_cast<std::byte*>(uint64_t{1} << 40);
+std::byte* const kBase = At(uint64_t{1} << 40);
 
 std::unique_ptr<ChunkMap> Make(uint64_t length, uint64_t chunk,
                                uint32_t rails = 1) {

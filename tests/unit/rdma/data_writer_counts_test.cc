@@ -127,6 +127,7 @@ uint64_t AllocationsOfARound(WriterFixture* at, uint64_t pages) {
   }
   at->writer->RoundEnd();
   at->Settle();
+  at->writer->Acknowledged(at->round);
   return allocations.load() - before;
 }
 
@@ -159,6 +160,7 @@ TEST(Counts, SettingAsideAllocatesNothingInTheSteadyState) {
     }
     at.writer->RoundEnd();
     at.Settle();
+    at.writer->Acknowledged(at.round);
     counts[half] = allocations.load() - before;
   }
   EXPECT_EQ(counts[1], 0u);

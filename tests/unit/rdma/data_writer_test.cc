@@ -255,10 +255,10 @@ TEST(DataWriter, WritesToReadyChunksNeverWaitForOthers) {
   EXPECT_EQ(at.stats.writes.writes, 1u);
   at.writer->RoundEnd();
   at.Settle();
-  EXPECT_FALSE(at.writer->RoundPosted());  // a page waits
+  EXPECT_EQ(at.writer->posted_round(), 0u);  // a page waits
   at.GiveKeys(3);
   at.writer->Pump();
-  EXPECT_TRUE(at.writer->RoundPosted());
+  EXPECT_EQ(at.writer->posted_round(), 1u);
   EXPECT_EQ(at.stats.writes.writes, 2u);
 }
 
@@ -349,10 +349,10 @@ TEST(DataWriter, KeysOfARemovedBlockAreNobodys) {
 
 TEST(DataWriter, TakesNothingBeforeTheRoundBeforeIsAcknowledged) {
   WriterFixture at({});
-  at.writer->RoundBegin(1, false, true);
+  at.writer->RoundBegin(1, false);
   EXPECT_EQ(at.Write(0, kPage), kPage);
   at.writer->RoundEnd();
-  at.writer->RoundBegin(2, false, /*may_start=*/false);
+  at.writer->RoundBegin(2, false);
   EXPECT_EQ(at.Write(0, kPage), 0u);
   EXPECT_EQ(at.writer->stall(), Stall::kRound);
   at.Settle();
@@ -360,18 +360,52 @@ TEST(DataWriter, TakesNothingBeforeTheRoundBeforeIsAcknowledged) {
   EXPECT_EQ(at.stats.writes.writes, 1u);
   at.writer->RoundEnd();  // even its fence waits
   at.Settle();
-  EXPECT_FALSE(at.writer->RoundPosted());
-  at.writer->MayStart();
-  at.writer->Pump();
-  EXPECT_TRUE(at.writer->RoundPosted());
+  EXPECT_EQ(at.writer->posted_round(), 1u);
+  EXPECT_EQ(at.stats.writes.fences, 1u);
+  at.writer->Acknowledged(1);
+  EXPECT_EQ(at.writer->posted_round(), 2u);
 }
 
 TEST(DataWriter, WriteReadyComesWithTheAcknowledgement) {
   WriterFixture at({});
-  at.writer->RoundBegin(2, false, /*may_start=*/false);
+  at.Begin();
+  at.writer->RoundEnd();
+  at.Settle();
+  at.writer->RoundBegin(2, false);
   EXPECT_EQ(at.Write(0, kPage), 0u);
-  at.writer->MayStart();
+  at.writer->Acknowledged(1);
   EXPECT_TRUE(at.writer->WriteReadyDue());
+}
+
+// The host may go on while an ended round still waits for keys: its data, and
+// its own fences, come before anything of the next.
+TEST(DataWriter, RoundsBegunAndEndedMeanwhileKeepTheirOrder) {
+  WriterFixture at({.queues = 2,
+                    .length = 8 * kMiB,
+                    .chunk = kMiB,
+                    .keys = false,
+                    .memory = true});
+  at.Begin();
+  EXPECT_EQ(at.Write(0, kPage), kPage);
+  at.writer->RoundEnd();
+  for (uint64_t number = 2; number <= 4; ++number) {
+    at.writer->RoundBegin(number, false);
+    EXPECT_EQ(at.Write(0, kPage), 0u);
+    at.writer->RoundEnd();
+  }
+  at.Settle();
+  EXPECT_EQ(at.writer->posted_round(), 0u);
+  at.GiveKeys(0);
+  for (uint64_t number = 1; number <= 4; ++number) {
+    at.Settle();
+    EXPECT_EQ(at.writer->posted_round(), number);
+    at.TakeFences();
+    EXPECT_TRUE(at.receiver->Whole());
+    EXPECT_EQ(at.receiver->round(), number);
+    EXPECT_EQ(at.receiver->writes(), number == 1 ? 1u : 0u);
+    at.receiver->Next();
+    at.writer->Acknowledged(number);
+  }
 }
 
 // C05, C24: each fence is behind the last write of its queue pair.
@@ -448,6 +482,33 @@ TEST(DataWriter, ZeroRangesAreToldOnlyWhereThePeerMayHaveSomethingElse) {
   EXPECT_EQ(at.stats.writes.bytes, 2 * kPage);
 }
 
+TEST(DataWriter, FindsZeroPagesWhereAsked) {
+  WriterFixture::Options options = {
+      .length = kMiB, .chunk = kMiB, .memory = true, .zeroed = true};
+  options.settings.find_zero = true;
+  WriterFixture at(options);
+  std::byte* const base = at.blocks.Find(kBlock)->base;
+  std::memset(base, 0, kMiB);
+  for (const uint64_t page : {0u, 1u, 100u, 255u}) base[page * kPage + 9] = {};
+  for (const uint64_t page : {3u, 4u, 255u}) {
+    base[page * kPage + 4095] = std::byte{1};
+  }
+  at.Begin(/*strict=*/true);
+  at.WriteAll(0, kMiB);
+  at.EndRound();
+  EXPECT_EQ(at.bytes_told, 3 * kPage);
+  EXPECT_EQ(at.stats.zero_bytes_found, kMiB - 3 * kPage);
+  EXPECT_EQ(at.stats.zero_bytes_told, 0u);
+  EXPECT_EQ(at.stats.bytes_accepted, kMiB);
+  // Zero again: told, since the peer has something else.
+  base[4 * kPage + 4095] = std::byte{0};
+  at.Begin(/*strict=*/true);
+  at.WriteAll(4 * kPage, kPage);
+  EXPECT_EQ(at.stats.zero_bytes_told, kPage);
+  EXPECT_EQ(at.writer->zero_runs(), 1u);
+  at.EndRound();
+}
+
 TEST(DataWriter, AFullZeroListIsBackpressure) {
   WriterFixture::Options options;
   options.settings.zero_runs = 4;
@@ -506,7 +567,7 @@ TEST(DataWriter, AfterAnErrorNothingIsPosted) {
   at.Carry(SIZE_MAX);
   EXPECT_EQ(at.device.posted, posted);
   EXPECT_EQ(at.writer->outstanding(), 0u);
-  EXPECT_FALSE(at.writer->RoundPosted());
+  EXPECT_EQ(at.writer->posted_round(), 0u);
   EXPECT_EQ(at.writer->NextDueNs(), MIG_NO_DEADLINE);
 }
 

@@ -93,14 +93,14 @@ ibv_wc_status FakeDevice::CarryOne(FakeQp* qp, const FakeWr& wr) {
   if (!covers(FindByLkey(wr.lkey), wr.local, wr.length)) {
     return IBV_WC_LOC_PROT_ERR;
   }
-  const auto* const from = reinterpret_cast<const void*>(wr.local);
+  const auto* const from = At(wr.local);
   if (wr.opcode == IBV_WR_RDMA_WRITE) {
     const Mr* const mr = FindByRkey(wr.rkey);
     if (!covers(mr, wr.remote, wr.length) ||
         (mr->access & IBV_ACCESS_REMOTE_WRITE) == 0) {
       return IBV_WC_REM_ACCESS_ERR;
     }
-    std::memcpy(reinterpret_cast<void*>(wr.remote), from, wr.length);
+    std::memcpy(At(wr.remote), from, wr.length);
     return IBV_WC_SUCCESS;
   }
   FakeQp* const peer = qp->peer;
@@ -108,8 +108,7 @@ ibv_wc_status FakeDevice::CarryOne(FakeQp* qp, const FakeWr& wr) {
     return IBV_WC_RNR_RETRY_EXC_ERR;
   }
   const ibv_sge sge = peer->receive_sges.front();
-  std::memcpy(reinterpret_cast<void*>(sge.addr), from,
-              std::min(sge.length, wr.length));
+  std::memcpy(At(sge.addr), from, std::min(sge.length, wr.length));
   ibv_wc wc = {};
   wc.wr_id = peer->receives.front().wr_id;
   wc.status = IBV_WC_SUCCESS;

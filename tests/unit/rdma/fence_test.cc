@@ -52,8 +52,7 @@ class FenceReceiverTest : public ::testing::Test {
       ADD_FAILURE() << "no receive posted";
       return absl::OkStatus();
     }
-    std::memcpy(reinterpret_cast<void*>(qp->receive_sges.front().addr),
-                bytes.data(), bytes.size());
+    std::memcpy(At(qp->receive_sges.front().addr), bytes.data(), bytes.size());
     ibv_wc wc = {};
     wc.wr_id = qp->receives.front().wr_id;
     wc.byte_len = static_cast<uint32_t>(bytes.size());

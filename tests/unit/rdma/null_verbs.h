@@ -6,11 +6,20 @@
 #define TESTS_UNIT_RDMA_NULL_VERBS_H_
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "verbs/verbs.h"
 
 namespace mig::rdma {
+
+// The memory at an address, as a work request has it; or nowhere, for tests in
+// which nothing is read.
+inline std::byte* At(uint64_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<std::byte*>(address);
+}
 
 class NullVerbs : public verbs::Verbs {
  public:

@@ -28,7 +28,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 // Never touched unless a test says so.
-std::byte* const kBase = reinterpret_cast<std::byte*>(uint64_t{1} << 40);
+std::byte* const kBase = At(uint64_t{1} << 40);
 
 using ReadyChunk = BlockRegistration::ReadyChunk;
 

@@ -221,7 +221,7 @@ class SoftData : public soft::SoftPair {
 
   // A round of random pages; each is what the source has when it is whole.
   void Round(uint64_t number, uint32_t* state) {
-    writer->RoundBegin(number, true, true);
+    writer->RoundBegin(number, true);
     const uint64_t pages = from->length() / kPage;
     std::vector<bool> given(pages);
     uint64_t data = 0;
@@ -250,6 +250,7 @@ class SoftData : public soft::SoftPair {
     ASSERT_EQ(std::memcmp(from->base(), to->base(), from->length()), 0)
         << "round " << number;
     receiver->Next();
+    writer->Acknowledged(number);
   }
 
   void PassZeros() {
@@ -344,11 +345,11 @@ TEST_F(SoftData, ARoundIsNotWholeBeforeItsLastWriteLanded) {
   target_block->AskAll();
   while (writer->Map(kBlock)->unready() > 0) Progress();
   std::memset(from->base(), 0x77, from->length());
-  writer->RoundBegin(1, false, true);
+  writer->RoundBegin(1, false);
   for (uint64_t i = 0; i < 100; ++i) WriteAll(i * 2 * kPage, kPage);
   writer->RoundEnd();
   Progress();
-  EXPECT_TRUE(writer->RoundPosted());
+  EXPECT_EQ(writer->posted_round(), 1u);
   EXPECT_FALSE(receiver->Whole());
   EXPECT_EQ(to->base()[0], std::byte{0});
   EXPECT_GT(writer->outstanding(), 100u);
@@ -368,7 +369,7 @@ TEST_F(SoftData, ACutWithEverythingInFlightIsDrainedToZero) {
   source_block->AskAll();
   target_block->AskAll();
   while (writer->Map(kBlock)->unready() > 0) Progress();
-  writer->RoundBegin(1, false, true);
+  writer->RoundBegin(1, false);
   for (uint64_t i = 0;; ++i) {
     const struct mig_range range = {i * 2 * kPage, kPage, kBlock, 0, 0};
     size_t accepted = 0;
@@ -398,7 +399,7 @@ TEST_F(SoftData, AFailedWriteEndsInABound) {
   target_block->AskAll();
   while (writer->Map(kBlock)->unready() > 0) Progress();
   cut = true;
-  writer->RoundBegin(1, false, true);
+  writer->RoundBegin(1, false);
   for (uint64_t i = 0; i < 120; ++i) {
     const struct mig_range range = {i * 2 * kPage, kPage, kBlock, 0, 0};
     size_t accepted = 0;

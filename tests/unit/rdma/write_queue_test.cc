@@ -16,7 +16,6 @@
 namespace mig::rdma {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -25,7 +24,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 // Nothing is read: the device only notes addresses.
-std::byte* const kBase = reinterpret_cast<std::byte*>(uint64_t{1} << 40);
+std::byte* const kBase = At(uint64_t{1} << 40);
 constexpr uint64_t kRemote = uint64_t{5} << 41;
 
 class WriteQueueTest : public ::testing::Test {

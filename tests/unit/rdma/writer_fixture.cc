@@ -22,7 +22,7 @@ struct mig_host_services Services(uint64_t* now_ns) {
 }
 
 // Without memory nothing is read, so any address will do.
-std::byte* const kNowhere = reinterpret_cast<std::byte*>(uint64_t{1} << 44);
+std::byte* const kNowhere = At(uint64_t{1} << 44);
 
 }  // namespace
 
@@ -43,7 +43,7 @@ WriterFixture::WriterFixture(const Options& options) : host(Services(&now_ns)) {
     remote = reinterpret_cast<uintptr_t>(align(destination));
     source_mr = device.RegMr(device.pd(), base, options.length, 0);
     destination_mr = device.RegMr(
-        device.pd(), reinterpret_cast<void*>(remote), options.length,
+        device.pd(), At(remote), options.length,
         unsigned{IBV_ACCESS_LOCAL_WRITE} | IBV_ACCESS_REMOTE_WRITE);
   }
   struct mig_block added = {};
@@ -153,20 +153,20 @@ void WriterFixture::TakeFences() {
   }
 }
 
-void WriterFixture::Begin(bool strict) {
-  writer->RoundBegin(++round, strict, /*may_start=*/true);
-}
+void WriterFixture::Begin(bool strict) { writer->RoundBegin(++round, strict); }
 
 void WriterFixture::EndRound() {
   writer->RoundEnd();
   Settle();
-  EXPECT_TRUE(writer->RoundPosted());
-  if (!device.check_keys) return;
-  TakeFences();
-  EXPECT_TRUE(receiver->Whole());
-  writes_told = receiver->writes();
-  bytes_told = receiver->bytes();
-  receiver->Next();
+  EXPECT_EQ(writer->posted_round(), round);
+  if (device.check_keys) {
+    TakeFences();
+    EXPECT_TRUE(receiver->Whole());
+    writes_told = receiver->writes();
+    bytes_told = receiver->bytes();
+    receiver->Next();
+  }
+  writer->Acknowledged(round);
 }
 
 }  // namespace mig::rdma

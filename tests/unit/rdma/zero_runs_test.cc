@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "gtest/gtest.h"
+#include "rdma/zero_scan.h"
 
 namespace mig::rdma {
 namespace {
@@ -103,6 +104,30 @@ TEST(ZeroWriter, RefusesRunsOutsideTheBlockOrOffItsPages) {
               MIG_E_PEER_PROTOCOL);
   }
   EXPECT_EQ(writer.size(), 0u);
+}
+
+TEST(ZeroScan, FindsASingleBitAnywhereInAPage) {
+  alignas(64) static std::array<std::byte, 8192> bytes = {};
+  EXPECT_TRUE(AllZero(bytes.data(), bytes.size()));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = std::byte{0x80};
+    EXPECT_FALSE(AllZero(bytes.data(), bytes.size())) << i;
+    EXPECT_EQ(AllZero(bytes.data(), 4096), i >= 4096) << i;
+    bytes[i] = std::byte{0};
+  }
+}
+
+TEST(ZeroScan, RunsEndWhereTheKindOfPageChanges) {
+  Memory memory(8);
+  std::fill_n(memory.bytes.data() + 2 * kPage, 3 * kPage, std::byte{0});
+  bool zero = true;
+  EXPECT_EQ(ScanPages(memory.bytes.data(), 8 * kPage, kPage, &zero), 2 * kPage);
+  EXPECT_FALSE(zero);
+  EXPECT_EQ(ScanPages(memory.bytes.data() + 2 * kPage, 6 * kPage, kPage, &zero),
+            3 * kPage);
+  EXPECT_TRUE(zero);
+  EXPECT_EQ(ScanPages(memory.bytes.data() + 5 * kPage, 2 * kPage, kPage, &zero),
+            2 * kPage);
 }
 
 }  // namespace
