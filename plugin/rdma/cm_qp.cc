@@ -181,7 +181,7 @@ absl::Status CmQp::ResolveRoute() {
 absl::Status CmQp::MakeQp(ibv_pd* pd, ibv_comp_channel* channel,
                           const QpWants& wants) {
   Maker maker(this, pd, channel);
-  const absl::Status made = ClimbDown(wants, &maker, &grant_);
+  absl::Status made = ClimbDown(wants, &maker, &grant_);
   if (made.ok()) return made;
   return Annotate(made, absl::StrCat(what_, " connection: "));
 }

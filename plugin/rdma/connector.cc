@@ -100,7 +100,7 @@ absl::StatusOr<bool> Connector::Step(uint64_t now_ns, Opened* opened) {
   ready_ = false;
   for (const auto stage : {&Connector::LookUp, &Connector::ConnectControl,
                            &Connector::Agree, &Connector::ConnectData}) {
-    const absl::StatusOr<bool> done = (this->*stage)(now_ns);
+    absl::StatusOr<bool> done = (this->*stage)(now_ns);
     if (!done.ok() || !*done) return done;
   }
   opened->control = std::move(control_);

@@ -265,7 +265,7 @@ absl::StatusOr<bool> Listener::Step(uint64_t now_ns, Opened* opened) {
     return leaving_.empty() ? over_ : absl::StatusOr<bool>(false);
   if (agreed_ == nullptr) MIG_RETURN_IF_ERROR(StepHandshakes(now_ns));
   if (agreed_ == nullptr) return false;
-  const auto done = StepData(now_ns);
+  auto done = StepData(now_ns);
   if (!done.ok() || !*done) return done;
   opened->control = std::move(agreed_->link);
   opened->data = std::move(data_);

@@ -88,9 +88,9 @@ TEST_F(ControlChannelTest, C09BothSidesSendWithoutEnd) {
   Open();
   for (int i = 0; i < 200; ++i) {
     s->Send(FrameType::kMessage, 1,
-            Bytes(Text(static_cast<size_t>(i * 331), 'a')));
+            Bytes(Text(331 * static_cast<size_t>(i), 'a')));
     d->Send(FrameType::kMessage, 1,
-            Bytes(Text(static_cast<size_t>(i * 131), 'b')));
+            Bytes(Text(131 * static_cast<size_t>(i), 'b')));
     d->Send(FrameType::kHeartbeat);
   }
   Settle();

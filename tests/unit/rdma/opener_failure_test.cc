@@ -41,7 +41,7 @@ class OpenerFailureTest : public OpenerTest {
       }
     }
     if (then) then();
-    const absl::Status end = qp.failure();
+    absl::Status end = qp.failure();
     made->reset();
     if (pd != nullptr) stranger->verbs->DeallocPd(pd);
     return end;
