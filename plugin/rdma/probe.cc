@@ -3,6 +3,7 @@
 #include "rdma/probe.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -93,7 +94,14 @@ absl::StatusOr<std::string> Describe(verbs::Verbs* verbs,
   Prober prober(verbs, context);
   MIG_RETURN_IF_ERROR(prober.Open(64));
   QpGrant grant;
-  MIG_RETURN_IF_ERROR(ClimbDown(wants, &prober, &grant));
+  absl::Status made = ClimbDown(wants, &prober, &grant);
+  // Some iWARP devices make none but for a connection.
+  if (!made.ok() && ErrorErrno(made) == EOPNOTSUPP) {
+    return absl::StrCat(verbs->Name(),
+                        ", queue pairs by the connection manager only: what "
+                        "it grants is told when a session connects");
+  }
+  if (!made.ok()) return made;
   return absl::StrCat(verbs->Name(),
                       ", queue pairs: ", FormatAttempts(grant.attempts));
 }
