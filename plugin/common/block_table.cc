@@ -226,7 +226,10 @@ absl::Status BlockTable::Agree(std::span<const BlockDescription> theirs) {
                      "the same memory layout"));
   }
   by_peer_id_.insert(peer_ids.begin(), peer_ids.end());
-  for (const auto& [id, block] : peer_ids) block->agreed = true;
+  for (const auto& [id, block] : peer_ids) {
+    block->agreed = true;
+    block->peer_id = id;
+  }
   return absl::OkStatus();
 }
 

@@ -28,6 +28,7 @@ struct Block {
   uint64_t length = 0;
   uint64_t page_size = 0;
   uint32_t page_shift = 0;
+  uint32_t peer_id = 0;   // when agreed
   bool agreed = false;    // both sides have it; ranges may name it
   bool removing = false;  // no new range may name it
   // Destination: pages that may hold something other than zero.

@@ -71,6 +71,7 @@ class SessionRules {
   bool strict() const { return (round_flags_ & MIG_ROUND_STRICT) != 0; }
   uint64_t round() const { return round_; }
   uint64_t done_round() const { return done_round_; }
+  uint64_t ended_round() const { return ended_round_; }
 
   // What the peer said; PROTOCOL when it may not. The destination's data and
   // fence of round `number`, the source's acknowledgement of it.

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "common/poller.h"
 #include "tcp/frame_reader.h"
 #include "tcp/frame_writer.h"
-#include "tcp/poller.h"
 #include "tcp/stream.h"
 
 namespace mig::tcp {

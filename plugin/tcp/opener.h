@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/host.h"
+#include "common/poller.h"
+#include "common/resolver.h"
 #include "tcp/handshake.h"
-#include "tcp/poller.h"
-#include "tcp/resolver.h"
 #include "tcp/socket.h"
 #include "tcp/uri.h"
 

@@ -19,13 +19,13 @@
 #include "absl/status/statusor.h"
 #include "common/block_table.h"
 #include "common/host.h"
+#include "common/message_credit.h"
+#include "common/poller.h"
 #include "common/ring_queue.h"
 #include "common/session_rules.h"
 #include "tcp/connection.h"
 #include "tcp/counters.h"
-#include "tcp/message_credit.h"
 #include "tcp/opener.h"
-#include "tcp/poller.h"
 
 namespace mig::tcp {
 

@@ -86,48 +86,8 @@ std::string FormatAddress(const SocketAddress& address) {
     const std::string path = UnixPath(address);
     return absl::StrCat("unix:", path.empty() ? "(unnamed)" : path);
   }
-  std::array<char, NI_MAXHOST> host;
-  std::array<char, NI_MAXSERV> port;
-  if (getnameinfo(Generic(address), address.size, host.data(), host.size(),
-                  port.data(), port.size(),
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "(unknown address)";
-  }
-  const bool v6 = address.storage.ss_family == AF_INET6;
-  return absl::StrCat("tcp://", v6 ? "[" : "", host.data(), v6 ? "]:" : ":",
-                      port.data());
-}
-
-absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
-                                                   const std::string& port,
-                                                   bool passive,
-                                                   bool numeric_only) {
-  struct addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  if (passive) hints.ai_flags |= AI_PASSIVE;
-  if (numeric_only) hints.ai_flags |= AI_NUMERICHOST;
-  struct addrinfo* list = nullptr;
-  const int failure = getaddrinfo(host.empty() ? nullptr : host.c_str(),
-                                  port.c_str(), &hints, &list);
-  if (failure != 0) {
-    return MakeError(MIG_E_PEER_UNREACHABLE,
-                     absl::StrCat("host '", host,
-                                  "' has no address: ", gai_strerror(failure),
-                                  ": check the name, or give a number"),
-                     failure == EAI_SYSTEM ? errno : 0);
-  }
-  std::vector<SocketAddress> addresses;
-  for (const struct addrinfo* entry = list; entry != nullptr;
-       entry = entry->ai_next) {
-    if (entry->ai_addrlen > sizeof(sockaddr_storage)) continue;
-    SocketAddress address;
-    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
-    address.size = entry->ai_addrlen;
-    addresses.push_back(address);
-  }
-  freeaddrinfo(list);
-  return addresses;
+  const std::string name = FormatHostPort(address);
+  return name.empty() ? "(unknown address)" : absl::StrCat("tcp://", name);
 }
 
 SocketAddress UnixAddress(const std::string& path) {

@@ -13,15 +13,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/net_address.h"
 #include "tcp/stream.h"
 #include "tcp/uri.h"
 
 namespace mig::tcp {
-
-struct SocketAddress {
-  struct sockaddr_storage storage = {};
-  socklen_t size = 0;
-};
 
 struct SocketTuning {
   uint64_t peer_timeout_ns = 0;  // for keepalive; 0: the system's timers only
@@ -31,12 +27,6 @@ struct SocketTuning {
 // "tcp://127.0.0.1:4444", "tcp://[fe80::1%eth0]:4444", "unix:/path".
 std::string FormatAddress(const SocketAddress& address);
 
-// Looks a name up (getaddrinfo, may block on the network) or reads a number.
-// `passive`: for listening. `numeric_only` never blocks. Errors: UNREACHABLE.
-absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host,
-                                                   const std::string& port,
-                                                   bool passive,
-                                                   bool numeric_only);
 // The address of a unix: URI.
 SocketAddress UnixAddress(const std::string& path);
 

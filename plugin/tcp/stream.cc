@@ -17,11 +17,6 @@ ssize_t Outcome(ssize_t moved) {
 
 }  // namespace
 
-void UniqueFd::Reset(int fd) {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 ssize_t SocketStream::Read(std::span<const struct iovec> to) {
   struct msghdr message = {};
   message.msg_iov = const_cast<struct iovec*>(to.data());

@@ -5,13 +5,13 @@
 #include <sys/un.h>
 
 #include <limits>
+#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/error.h"
+#include "common/net_address.h"
 
 namespace mig::tcp {
 namespace {
@@ -30,47 +30,17 @@ bool ParseNumber(absl::string_view digits, uint32_t most, uint32_t* number) {
          absl::SimpleAtoi(digits, number) && *number <= most;
 }
 
-absl::StatusOr<Uri> ParseTcp(absl::string_view text, absl::string_view rest) {
-  Uri uri;
-  absl::string_view port;
-  if (absl::StartsWith(rest, "[")) {
-    const size_t end = rest.find(']');
-    if (end == absl::string_view::npos || end + 1 >= rest.size() ||
-        rest[end + 1] != ':') {
-      return Bad(text, "has no ']:' after its IPv6 address");
-    }
-    uri.host = absl::StrReplaceAll(rest.substr(1, end - 1), {{"%25", "%"}});
-    port = rest.substr(end + 2);
-  } else {
-    const size_t colon = rest.rfind(':');
-    if (colon == absl::string_view::npos) return Bad(text, "has no port");
-    uri.host = std::string(rest.substr(0, colon));
-    port = rest.substr(colon + 1);
-    if (absl::StrContains(uri.host, ":")) {
-      return Bad(text, "has an IPv6 address without brackets");
-    }
-  }
-  if (uri.host.find_first_of("/?#@ \t") != std::string::npos ||
-      uri.host.size() > 255) {
-    return Bad(text,
-               "has a host name with characters or a length that none has");
-  }
-  uint32_t number = 0;
-  if (!ParseNumber(port, 65535, &number)) {
-    return Bad(text, "has a port that is no number from 0 to 65535");
-  }
-  uri.port = absl::StrCat(number);
-  return uri;
-}
-
 }  // namespace
 
 absl::StatusOr<Uri> ParseUri(absl::string_view text) {
   absl::string_view rest = text;
   absl::StatusOr<Uri> uri = Uri();
   if (absl::ConsumePrefix(&rest, "tcp://")) {
-    uri = ParseTcp(text, rest);
-    if (!uri.ok()) return uri.status();
+    HostPort parsed;
+    std::string wrong;
+    if (!ParseHostPort(rest, &parsed, &wrong)) return Bad(text, wrong);
+    uri->host = std::move(parsed.host);
+    uri->port = std::move(parsed.port);
   } else if (absl::ConsumePrefix(&rest, "unix:")) {
     constexpr size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
     if (rest.empty() || rest.size() > kMaxPath) {

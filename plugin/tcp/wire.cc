@@ -3,10 +3,8 @@
 #include "tcp/wire.h"
 
 #include <algorithm>
-#include <concepts>
 #include <cstring>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
 
@@ -19,23 +17,6 @@ constexpr std::array<uint8_t, 8> kMagic = {'M', 'I', 'G',  'T',
                                            'C', 'P', '\r', '\n'};
 constexpr size_t kMaxExtensions = 512;
 constexpr size_t kBlockFixedSize = 28;
-
-template <std::unsigned_integral T>
-void Put(uint8_t* to, T value) {
-  for (size_t i = sizeof(T); i-- > 0;) {
-    to[i] = static_cast<uint8_t>(value);
-    if constexpr (sizeof(T) > 1) value >>= 8;
-  }
-}
-
-template <std::unsigned_integral T>
-T Get(const uint8_t* from) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<T>(static_cast<uint64_t>(value) << 8 | from[i]);
-  }
-  return value;
-}
 
 absl::Status Broken(absl::string_view what) {
   return MakeError(MIG_E_PEER_PROTOCOL,
@@ -231,14 +212,6 @@ absl::StatusOr<std::vector<BlockDescription>> DecodeBlocks(
   }
   if (!payload.empty()) return Broken("a block table with bytes left over");
   return blocks;
-}
-
-std::string FormatUuid(std::span<const uint8_t, MIG_UUID_SIZE> uuid) {
-  const std::string hex = absl::BytesToHexString(absl::string_view(
-      reinterpret_cast<const char*>(uuid.data()), uuid.size()));
-  return absl::StrCat(hex.substr(0, 8), "-", hex.substr(8, 4), "-",
-                      hex.substr(12, 4), "-", hex.substr(16, 4), "-",
-                      hex.substr(20));
 }
 
 }  // namespace mig::tcp

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/block_table.h"
+#include "common/wire_bytes.h"
 #include "mig_transport.h"
 
 namespace mig::tcp {
@@ -117,9 +118,6 @@ absl::StatusOr<Hello> DecodeHello(std::span<const uint8_t> payload);
 std::vector<uint8_t> EncodeBlocks(std::span<const BlockDescription> blocks);
 absl::StatusOr<std::vector<BlockDescription>> DecodeBlocks(
     std::span<const uint8_t> payload);
-
-// "01234567-89ab-..." for messages.
-std::string FormatUuid(std::span<const uint8_t, MIG_UUID_SIZE> uuid);
 
 }  // namespace mig::tcp
 

@@ -57,6 +57,10 @@ TEST_F(Structs, Rule04_HostServicesMayBeMissingAndAreCopied) {
   ASSERT_EQ(Ops()->context_create(&services, &context, nullptr), MIG_OK)
       << "NULL functions get a default";
   memset(&services, 0xff, sizeof(services));
+  for (const auto& [name, value] : GlobalConfig().options) {
+    EXPECT_EQ(Ops()->option_set(context, name.c_str(), value.c_str(), nullptr),
+              MIG_OK);
+  }
   mig_session_params params = {};
   params.size = sizeof(params);
   params.role = MIG_ROLE_DESTINATION;

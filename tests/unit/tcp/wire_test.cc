@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tcp/handshake.h"
-#include "tcp/message_credit.h"
+#include "common/message_credit.h"
 #include "tcp/uri.h"
 
 namespace mig::tcp {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the migtransport authors
 // SPDX-License-Identifier: BSD-2-Clause
-#include "tcp/poller.h"
+#include "common/poller.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,7 +12,7 @@
 
 #include "common/error.h"
 
-namespace mig::tcp {
+namespace mig {
 
 absl::StatusOr<std::unique_ptr<Poller>> Poller::Create() {
   UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
@@ -77,4 +77,4 @@ void Poller::Wake() const {
   (void)!write(wake_.get(), &one, sizeof(one));
 }
 
-}  // namespace mig::tcp
+}  // namespace mig

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the migtransport authors
 // SPDX-License-Identifier: BSD-2-Clause
-#include "tcp/resolver.h"
+#include "common/resolver.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,8 +13,9 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/unique_fd.h"
 
-namespace mig::tcp {
+namespace mig {
 
 struct Resolver::Shared {
   std::string host;
@@ -78,4 +79,4 @@ absl::StatusOr<std::vector<SocketAddress>> Resolver::Take() {
   return *std::move(shared_->result);
 }
 
-}  // namespace mig::tcp
+}  // namespace mig

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the migtransport authors
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef PLUGIN_TCP_RESOLVER_H_
-#define PLUGIN_TCP_RESOLVER_H_
+#ifndef PLUGIN_COMMON_RESOLVER_H_
+#define PLUGIN_COMMON_RESOLVER_H_
 
 #include <memory>
 #include <string>
@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tcp/socket.h"
+#include "common/net_address.h"
 
-namespace mig::tcp {
+namespace mig {
 
 // Looks one name up on a thread of its own, since getaddrinfo blocks for as
 // long as name servers are silent and can't be cancelled.
@@ -37,6 +37,6 @@ class Resolver {
   std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace mig::tcp
+}  // namespace mig
 
-#endif  // PLUGIN_TCP_RESOLVER_H_
+#endif  // PLUGIN_COMMON_RESOLVER_H_

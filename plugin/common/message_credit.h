@@ -4,12 +4,12 @@
 // Flow control of control messages, both directions (rule 11): what is under
 // way or not released yet never exceeds a window, so that neither side's memory
 // is the other's to fill.
-#ifndef PLUGIN_TCP_MESSAGE_CREDIT_H_
-#define PLUGIN_TCP_MESSAGE_CREDIT_H_
+#ifndef PLUGIN_COMMON_MESSAGE_CREDIT_H_
+#define PLUGIN_COMMON_MESSAGE_CREDIT_H_
 
 #include <cstdint>
 
-namespace mig::tcp {
+namespace mig {
 
 // What one message is counted for: its bytes and what keeping it costs.
 inline constexpr uint64_t kMessageOverhead = 256;
@@ -40,6 +40,6 @@ class CreditWindow {
   uint64_t used_ = 0;
 };
 
-}  // namespace mig::tcp
+}  // namespace mig
 
-#endif  // PLUGIN_TCP_MESSAGE_CREDIT_H_
+#endif  // PLUGIN_COMMON_MESSAGE_CREDIT_H_

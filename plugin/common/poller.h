@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: 2026 the migtransport authors
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef PLUGIN_TCP_POLLER_H_
-#define PLUGIN_TCP_POLLER_H_
+#ifndef PLUGIN_COMMON_POLLER_H_
+#define PLUGIN_COMMON_POLLER_H_
 
 #include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tcp/stream.h"
+#include "common/unique_fd.h"
 
-namespace mig::tcp {
+namespace mig {
 
 // What is known of an fd: set by the poller, cleared by whoever met EAGAIN.
 struct Readiness {
@@ -45,6 +45,6 @@ class Poller {
   UniqueFd wake_;
 };
 
-}  // namespace mig::tcp
+}  // namespace mig
 
-#endif  // PLUGIN_TCP_POLLER_H_
+#endif  // PLUGIN_COMMON_POLLER_H_

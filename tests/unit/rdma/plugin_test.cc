@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the plugin says of itself.
+#include <array>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mig_transport.h"
+
+extern "C" int32_t mig_transport_query(uint32_t host_abi_min,
+                                       uint32_t host_abi_max,
+                                       const struct mig_transport_ops** ops,
+                                       struct mig_error* error);
+
+namespace mig::rdma {
+namespace {
+
+class RdmaPlugin : public ::testing::Test {
+ protected:
+  RdmaPlugin() {
+    EXPECT_EQ(mig_transport_query(1, 1, &ops_, nullptr), MIG_OK);
+    mig_host_services services = {};
+    services.size = sizeof(services);
+    EXPECT_EQ(ops_->context_create(&services, &context_, nullptr), MIG_OK);
+  }
+  ~RdmaPlugin() override { ops_->context_destroy(context_); }
+  const struct mig_transport_ops* ops_ = nullptr;
+  struct mig_context* context_ = nullptr;
+};
+
+TEST_F(RdmaPlugin, EveryDefaultIsValid) {
+  for (uint32_t i = 0; i < ops_->option_count; ++i) {
+    const struct mig_option& option = ops_->options[i];
+    if (option.type == MIG_OPTION_STRING) continue;
+    EXPECT_EQ(
+        ops_->option_set(context_, option.name, option.default_value, nullptr),
+        MIG_OK)
+        << option.name;
+  }
+}
+
+TEST_F(RdmaPlugin, C19WithoutADeviceItNeverFallsBackSilently) {
+  ASSERT_EQ(ops_->option_set(context_, "device", "soft:nonsense", nullptr),
+            MIG_OK);
+  mig_session_params params = {};
+  params.size = sizeof(params);
+  params.role = MIG_ROLE_SOURCE;
+  params.attempt = 1;
+  mig_session* session = nullptr;
+  mig_error error = {};
+  error.size = sizeof(error);
+  EXPECT_EQ(ops_->session_create(context_, &params, &session, &error),
+            MIG_E_OPTION)
+      << error.message;
+}
+
+TEST_F(RdmaPlugin, ProbeShowsWhatTheLadderComesTo) {
+  ASSERT_EQ(ops_->option_set(context_, "device", "soft:mlx5", nullptr), MIG_OK);
+  std::array<mig_device, 4> devices = {};
+  size_t count = 0;
+  ASSERT_EQ(ops_->probe(context_, devices.data(), devices.size(),
+                        sizeof(devices[0]), &count, nullptr),
+            MIG_OK);
+  ASSERT_EQ(count, 1u);
+  EXPECT_EQ(devices[0].flags, MIG_DEVICE_USABLE);
+  EXPECT_THAT(std::string(devices[0].detail),
+              testing::HasSubstr("gave 32/2/"));
+}
+
+TEST_F(RdmaPlugin, AChunkSizeThatIsNoPowerOfTwoIsRefused) {
+  ASSERT_EQ(ops_->option_set(context_, "device", "soft", nullptr), MIG_OK);
+  ASSERT_EQ(ops_->option_set(context_, "chunk-size", "3M", nullptr), MIG_OK);
+  mig_session_params params = {};
+  params.size = sizeof(params);
+  params.role = MIG_ROLE_SOURCE;
+  params.attempt = 1;
+  mig_session* session = nullptr;
+  EXPECT_EQ(ops_->session_create(context_, &params, &session, nullptr),
+            MIG_E_OPTION);
+}
+
+}  // namespace
+}  // namespace mig::rdma

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 the migtransport authors
+// SPDX-License-Identifier: BSD-2-Clause
+#include "rdma/session.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "session_pair.h"
+
+namespace mig::rdma {
+namespace {
+
+TEST_F(SessionTest, EveryModelMigratesPinnedAndByChunk) {
+  for (const char* model : {"mlx5", "mlx4", "irdma", "rxe", "siw"}) {
+    for (const bool pinned : {true, false}) {
+      for (const char* landing : {"earliest", "latest", "random"}) {
+        const std::string config =
+            absl::StrCat(model, ",landing=", landing, ",seed=");
+        Make(config + "1", config + "2", pinned);
+        ASSERT_TRUE(Ready()) << model;
+        EXPECT_TRUE(Round(1)) << model;
+        EXPECT_TRUE(Same()) << model << landing;
+        s->memory[0] ^= 1;
+        EXPECT_TRUE(Round(2)) << model;
+        EXPECT_TRUE(Same()) << model << landing;
+        CloseBoth();
+      }
+    }
+  }
+}
+
+TEST_F(SessionTest, C24ADelayedLastCompletionDelaysRoundDone) {
+  Make("mlx5,seed=1,wr-delay=50us,landing=latest", "mlx5,seed=2");
+  ASSERT_TRUE(Ready());
+  EXPECT_TRUE(Round(1));
+  EXPECT_TRUE(Same());
+}
+
+TEST_F(SessionTest, C35AMessageBehindARoundComesAfterIt) {
+  Make("mlx5,seed=1,wr-delay=1ms,landing=latest", "mlx5,seed=2");
+  ASSERT_TRUE(Ready());
+  ASSERT_TRUE((*s)->RoundBegin(1, 0).ok());
+  ASSERT_TRUE(WriteAll().ok());
+  ASSERT_TRUE((*s)->RoundEnd(1).ok());
+  const char state[] = "device state";
+  const struct mig_iov piece = {state, sizeof(state)};
+  ASSERT_TRUE(*(*s)->Send(0, 5, &piece, 1, sizeof(piece)));
+  ASSERT_TRUE(RunUntil([this] { return d->Has(MIG_EVENT_MESSAGE); }));
+  EXPECT_LT(d->Find(MIG_EVENT_ROUND_DONE), d->Find(MIG_EVENT_MESSAGE));
+}
+
+TEST_F(SessionTest, C12MessagesLongerThanTheDeviceCarriesAreSplit) {
+  Make("mlx5,seed=1,max-msg-size=64K", "mlx5,seed=2,max-msg-size=64K");
+  ASSERT_TRUE(Ready());
+  ASSERT_TRUE((*s)->RoundBegin(1, 0).ok());
+  const struct mig_range all = {0, s->size(), 7, 0, 0};
+  size_t accepted = 0;
+  uint64_t partial = 0;
+  ASSERT_TRUE((*s)->Write(&all, 1, sizeof(all), &accepted, &partial).ok());
+  ASSERT_EQ(accepted, 1u);
+  ASSERT_TRUE((*s)->RoundEnd(1).ok());
+  ASSERT_TRUE(RunUntil([this] { return s->Has(MIG_EVENT_ROUND_DONE); }));
+  EXPECT_TRUE(Same());
+}
+
+// H1: the page is zero by message in one round, and data by a write in the
+// next.
+TEST_F(SessionTest, H01ZerosOfARoundNeverLandAfterDataOfTheNext) {
+  Make("mlx5,seed=1,landing=random", "mlx5,seed=2,landing=random");
+  ASSERT_TRUE(Ready());
+  ASSERT_TRUE(Round(1));
+  ASSERT_TRUE((*s)->RoundBegin(2, 0).ok());
+  const struct mig_range zero = {0, s->size(), 7, MIG_RANGE_ZERO, 0};
+  size_t accepted = 0;
+  uint64_t partial = 0;
+  ASSERT_TRUE((*s)->Write(&zero, 1, sizeof(zero), &accepted, &partial).ok());
+  ASSERT_TRUE((*s)->RoundEnd(2).ok());
+  EXPECT_TRUE(Round(3));
+  EXPECT_TRUE(Same());
+  EXPECT_EQ(d->Count(Counter::kZeroBytesReceived), s->size());
+}
+
+TEST_F(SessionTest, CountsOfScatteredPages) {
+  Make();
+  ASSERT_TRUE(Ready());
+  ASSERT_TRUE(Round(1));
+  const uint64_t pages = s->size() / kPageBytes;
+  EXPECT_EQ(s->Count(Counter::kWrites), pages);
+  EXPECT_LE(s->Count(Counter::kDoorbells), pages / 16);
+  EXPECT_EQ(s->Count(Counter::kRegistrations), 2u) << "one a chunk";
+  EXPECT_EQ(d->Count(Counter::kRegistrations), 2u);
+}
+
+TEST_F(SessionTest, CapsTellWhatWasAskedGrantedAndTried) {
+  Make("mlx5,seed=1,max-inline=20", "mlx5,seed=2");
+  ASSERT_TRUE(Ready());
+  struct mig_caps caps = {};
+  (*s)->GetCaps(&caps);
+  std::string text;
+  uint64_t granted = 99;
+  for (uint64_t i = 0; i < caps.detail_count; ++i) {
+    const struct mig_capability& detail = caps.details[i];
+    if (detail.name == std::string("control-inline")) granted = detail.granted;
+    if (detail.name == std::string("control-send-depth")) text = detail.text;
+  }
+  EXPECT_LT(granted, 56u);
+  EXPECT_THAT(text, testing::HasSubstr("ex EINVAL"));
+}
+
+TEST_F(SessionTest, AHandoverIsCommitted) {
+  Make();
+  ASSERT_TRUE(Ready());
+  ASSERT_TRUE(Round(1));
+  ASSERT_TRUE((*s)->Handover().ok());
+  ASSERT_TRUE(RunUntil([this] { return d->Has(MIG_EVENT_HANDOVER); }));
+  ASSERT_TRUE((*d)->Handover().ok());
+  ASSERT_TRUE(RunUntil([this] { return s->Has(MIG_EVENT_COMMITTED); }));
+  CloseBoth();
+}
+
+// -- What fails ---------------------------------------------------------------
+
+// Whatever work request fails: both sides end in a bound, the destination never
+// has a round that is not whole, and all goes.
+TEST_F(SessionTest, C06C32AnyWorkRequestMayFail) {
+  for (const char* status :
+       {"REM_ACCESS_ERR", "RETRY_EXC_ERR", "LOC_QP_OP_ERR"}) {
+    for (int k = 1; k < 40; k += 3) {
+      Make(absl::StrCat("mlx5,seed=1,faults=wc ", k, " ", status),
+           "mlx5,seed=2", true, 64);
+      const bool ready = Ready();
+      if (ready) Round(1);
+      EXPECT_TRUE(RunUntil([this] { return s->Ended() || Same(); }))
+          << status << k;
+      if (d->Has(MIG_EVENT_ROUND_DONE)) {
+        EXPECT_TRUE(Same()) << status << k;
+      }
+      CloseBoth();
+    }
+  }
+}
+
+TEST_F(SessionTest, C20ADeviceThatDiesEndsTheMigrationAndNotTheProcess) {
+  for (const char* fault : {"fatal 30", "removal 30", "disconnect 30"}) {
+    for (const bool source : {true, false}) {
+      const std::string faults = absl::StrCat(",faults=", fault);
+      Make(absl::StrCat("mlx5,seed=1", source ? faults : ""),
+           absl::StrCat("mlx5,seed=2", source ? "" : faults), true, 64);
+      if (Ready()) {
+        Round(1);
+        RunUntil([this] { return s->Ended() && d->Ended(); });
+      }
+      if (d->Has(MIG_EVENT_ROUND_DONE)) {
+        EXPECT_TRUE(Same()) << fault;
+      }
+      CloseBoth();
+    }
+  }
+}
+
+TEST_F(SessionTest, C08APeerThatStopsIsGivenUpInTime) {
+  Make("mlx5,seed=1", "mlx5,seed=2");
+  ASSERT_TRUE(Ready());
+  ASSERT_TRUE(Round(1));
+  // It is not stepped any more, as if it were stopped.
+  const uint64_t start = host.now_ns;
+  while (!s->Ended() && host.now_ns - start < 60 * kSecond) {
+    s->Step();
+    uint64_t due = 0;
+    if (!(*s)->Arm(&due)) host.now_ns = std::max(host.now_ns, due);
+  }
+  EXPECT_EQ(s->FailureCode(), MIG_E_PEER_TIMEOUT);
+  EXPECT_LE(host.now_ns - start, 10 * kSecond * 5 / 4);
+  EXPECT_THAT(std::string((*s)->error().message()),
+              testing::HasSubstr("rdma://10.0.0.2:4444"));
+}
+
+TEST_F(SessionTest, C11MemoryThatCantBePinnedIsToldBeforeARound) {
+  Make("mlx5,seed=1,memlock=1M", "mlx5,seed=2");
+  EXPECT_FALSE(Ready());
+  EXPECT_TRUE(RunUntil([this] { return s->Ended() && d->Ended(); }));
+  EXPECT_FALSE(s->Has(MIG_EVENT_BLOCKS_READY));
+  CloseBoth();
+}
+
+}  // namespace
+}  // namespace mig::rdma
