@@ -65,8 +65,7 @@ TEST_F(RdmaPlugin, ProbeShowsWhatTheLadderComesTo) {
             MIG_OK);
   ASSERT_EQ(count, 1u);
   EXPECT_EQ(devices[0].flags, MIG_DEVICE_USABLE);
-  EXPECT_THAT(std::string(devices[0].detail),
-              testing::HasSubstr("gave 32/2/"));
+  EXPECT_THAT(std::string(devices[0].detail), testing::HasSubstr("gave 32/2/"));
 }
 
 TEST_F(RdmaPlugin, AChunkSizeThatIsNoPowerOfTwoIsRefused) {
