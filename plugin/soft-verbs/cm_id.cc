@@ -176,6 +176,26 @@ Device* DeviceOfAddress(Node* node, const sockaddr_storage& address) {
   return HasAddress(node, text) ? node->devices[0].get() : nullptr;
 }
 
+namespace {
+
+// Reserves a port that is free; 0: there is none. Beside other processes it
+// starts anywhere, as a system does: a port that was just given back should not
+// be the next one that somebody is given.
+uint16_t ChoosePort(CmId* id, const sockaddr_storage& wanted) {
+  constexpr uint32_t kPorts = 65536 - kFirstPort;
+  const uint32_t start =
+      id->node->process == nullptr
+          ? 0
+          : static_cast<uint32_t>(id->node->random.Below(kPorts));
+  for (uint32_t i = 0; i < kPorts; ++i) {
+    const auto port = static_cast<uint16_t>(kFirstPort + (start + i) % kPorts);
+    if (Reserve(id, wanted, port) != EADDRINUSE) return port;
+  }
+  return 0;
+}
+
+}  // namespace
+
 int BindAddress(CmId* id, const sockaddr* address) {
   if (id->state != CmState::kIdle) return EINVAL;
   sockaddr_storage wanted = {};
@@ -184,8 +204,7 @@ int BindAddress(CmId* id, const sockaddr* address) {
   if (device == nullptr) return EADDRNOTAVAIL;
   uint16_t port = AddressPort(wanted);
   if (port == 0) {
-    port = kFirstPort;
-    while (port != 0 && Reserve(id, wanted, port) == EADDRINUSE) ++port;
+    port = ChoosePort(id, wanted);
     if (port == 0) return EADDRNOTAVAIL;
   } else if (const int error = Reserve(id, wanted, port)) {
     return error;

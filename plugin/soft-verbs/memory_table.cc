@@ -20,11 +20,14 @@ std::optional<MemoryRegion> Find(const MemoryEntry* entries, size_t capacity,
   if (slot >= capacity) return std::nullopt;
   const MemoryEntry& entry = entries[slot];
   const uint32_t before = entry.version.load(std::memory_order_acquire);
-  const MemoryRegion region = {entry.address, entry.length, entry.access,
-                               entry.pd};
+  // Acquired, so that the version below is read after them.
+  constexpr auto kAcquire = std::memory_order_acquire;
+  const MemoryRegion region = {
+      entry.address.load(kAcquire), entry.length.load(kAcquire),
+      entry.access.load(kAcquire), entry.pd.load(kAcquire)};
   const bool live =
-      entry.live != 0 && entry.generation == (key >> 1) % kGenerations;
-  std::atomic_thread_fence(std::memory_order_acquire);
+      entry.live.load(kAcquire) != 0 &&
+      entry.generation.load(kAcquire) == (key >> 1) % kGenerations;
   // An entry that changes meanwhile is one that is not there, or no longer.
   if (!live || before % 2 != 0 ||
       entry.version.load(std::memory_order_relaxed) != before) {
@@ -61,11 +64,11 @@ std::optional<uint32_t> MemoryTable::Add(const MemoryRegion& region) {
   }
   MemoryEntry& entry = entries_[slot];
   entry.version.fetch_add(1, std::memory_order_acq_rel);
-  entry.address = region.address;
-  entry.length = region.length;
-  entry.access = region.access;
-  entry.pd = region.pd;
-  entry.live = 1;
+  entry.address.store(region.address, std::memory_order_relaxed);
+  entry.length.store(region.length, std::memory_order_relaxed);
+  entry.access.store(region.access, std::memory_order_relaxed);
+  entry.pd.store(region.pd, std::memory_order_relaxed);
+  entry.live.store(1, std::memory_order_relaxed);
   entry.version.fetch_add(1, std::memory_order_release);
   ++live_;
   return slot;
@@ -74,8 +77,9 @@ std::optional<uint32_t> MemoryTable::Add(const MemoryRegion& region) {
 void MemoryTable::Remove(uint32_t slot) {
   MemoryEntry& entry = entries_[slot];
   entry.version.fetch_add(1, std::memory_order_acq_rel);
-  entry.live = 0;
-  entry.generation = (entry.generation + 1) % kGenerations;
+  entry.live.store(0, std::memory_order_relaxed);
+  entry.generation.store((entry.generation.load() + 1) % kGenerations,
+                         std::memory_order_relaxed);
   entry.version.fetch_add(1, std::memory_order_release);
   free_.push_back(slot);
   --live_;

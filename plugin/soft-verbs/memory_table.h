@@ -14,15 +14,15 @@
 namespace mig::soft {
 
 // One registration. Read by other processes too, when the table is shared:
-// hence plain values, and `version` odd while they change.
+// hence lock-free values, and `version` odd while they change.
 struct MemoryEntry {
   std::atomic<uint32_t> version;
-  uint32_t generation;  // of the keys, 0..255
-  uint32_t live;
-  uint32_t access;  // ibv_access_flags
-  uint32_t pd;      // handle of the protection domain
-  uint64_t address;
-  uint64_t length;
+  std::atomic<uint32_t> generation;  // of the keys, 0..255
+  std::atomic<uint32_t> live;
+  std::atomic<uint32_t> access;  // ibv_access_flags
+  std::atomic<uint32_t> pd;      // handle of the protection domain
+  std::atomic<uint64_t> address;
+  std::atomic<uint64_t> length;
 };
 
 // A copy of what an entry says.

@@ -27,11 +27,14 @@ constexpr int kOk = 0, kFailed = 1, kInDoubt = 3, kUnverified = 4;
 constexpr Millis kBound(20000);
 constexpr Millis kReach(60000);
 
-// A sanitizer's process may take seconds to come so far that it connects.
+// A sanitizer's process may take seconds to come so far that it connects, and
+// as long to make its device state.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr char kPeerWait[] = "12s";
+constexpr char kDeviceState[] = "16M";
 #else
 constexpr char kPeerWait[] = "3s";
+constexpr char kDeviceState[] = "64M";
 #endif
 
 Arguments Common() {
@@ -49,7 +52,7 @@ Arguments SourceArguments() {
   return Join(Common(),
               {"--memory", "ram:16M", "--memory", "vga:4M", "--workload",
                "uniform:rate=20M", "--downtime-limit", "0", "--max-rounds", "3",
-               "--converge", "stop", "--device-state", "64M"});
+               "--converge", "stop", "--device-state", kDeviceState});
 }
 
 struct Fault {
