@@ -19,6 +19,8 @@ namespace {
 constexpr uint64_t kZeroBudget = 64u << 20;
 constexpr int kCompletionBudget = 1024;
 constexpr size_t kRequests = 256;
+// Longer messages gain nothing on any link, and hold up whatever is behind.
+constexpr uint64_t kMaxWrite = 16u << 20;
 
 absl::Status Broke(absl::string_view what) {
   return MakeError(
@@ -62,11 +64,12 @@ absl::Status Session::OpenData() {
   for (size_t index = 0; index < opened_.data.size(); ++index) {
     CmQp& qp = *opened_.data[index];
     DataWriter::Lane lane;
-    auto queue = WriteQueue::Create(pool_->verbs(), qp.qp(),
-                                    {.depth = qp.cap().max_send_wr,
-                                     .max_message = device_->max_message,
-                                     .index = static_cast<uint8_t>(index)},
-                                    &writer_stats_.writes);
+    auto queue = WriteQueue::Create(
+        pool_->verbs(), qp.qp(),
+        {.depth = qp.cap().max_send_wr,
+         .max_message = std::min(device_->max_message, kMaxWrite),
+         .index = static_cast<uint8_t>(index)},
+        &writer_stats_.writes);
     if (!queue.ok()) return queue.status();
     lane.queue = *std::move(queue);
     auto fences =

@@ -229,11 +229,17 @@ uint64_t HeadDueNs(Qp* qp) {
   return early ? blocked : std::max(blocked, request.due_ns);
 }
 
+// A queue pair moves as much in one Drive, and the rest in the next: its user
+// must not wait for gigabytes that a real device would move by itself.
+constexpr uint64_t kDriveBytes = 16u << 20;
+
 bool Execute(Qp* qp, uint64_t now, uint64_t most) {
   if (qp->state != IBV_QPS_RTS || qp->remote == nullptr) return false;
   const uint64_t before = qp->executed;
+  uint64_t bytes = 0;
   for (; most > 0 && qp->executed < qp->posted; --most) {
-    if (now < HeadDueNs(qp)) break;
+    if (now < HeadDueNs(qp) || bytes >= kDriveBytes) break;
+    bytes += qp->At(qp->executed).length;
     // The last retransmission has got no answer either.
     if (qp->attempts > qp->retry_count) {
       if (Flush(qp, now)) Fail(qp, IBV_WC_RETRY_EXC_ERR, now);

@@ -33,7 +33,7 @@ class SessionSide {
   SessionSide(OpenerHost* host, std::shared_ptr<soft::Fabric> fabric,
               const std::string& config, uint32_t role, uint64_t pages,
               bool pinned)
-      : host_(host), size_(pages * kPageBytes) {
+      : size_(pages * kPageBytes) {
     auto made = soft::MakeSoftVerbs(config, &host->host(), std::move(fabric));
     EXPECT_TRUE(made.ok()) << made.status();
     verbs = made->get();
@@ -130,7 +130,6 @@ class SessionSide {
   std::vector<struct mig_event> events;
 
  private:
-  OpenerHost* const host_;
   const uint64_t size_;
 };
 
@@ -204,7 +203,7 @@ class SessionTest : public ::testing::Test {
       const struct mig_range range = {at - kPageBytes, kPageBytes, 7, 0, 0};
       size_t accepted = 0;
       uint64_t partial = 0;
-      const absl::Status status =
+      absl::Status status =
           (*s)->Write(&range, 1, sizeof(range), &accepted, &partial);
       if (!status.ok()) return status;
       at -= accepted * kPageBytes;

@@ -10,7 +10,6 @@
 namespace mig::soft {
 namespace {
 
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class LandingTest : public SoftPair {

@@ -20,6 +20,7 @@ constexpr unsigned int kRemoteWrite =
 
 std::vector<int> Statuses(const std::vector<ibv_wc>& completions) {
   std::vector<int> statuses;
+  statuses.reserve(completions.size());
   for (const ibv_wc& wc : completions) statuses.push_back(wc.status);
   return statuses;
 }

@@ -10,10 +10,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
 #include "common/error.h"
+#include "common/message_credit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tcp/handshake.h"
-#include "common/message_credit.h"
 #include "tcp/uri.h"
 
 namespace mig::tcp {
