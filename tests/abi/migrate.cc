@@ -30,6 +30,19 @@ Memory MakeMemory() {
   return Memory(static_cast<unsigned char*>(aligned_alloc(kPage, kBytes)));
 }
 
+// What a plugin wants to hear before it can migrate within this process.
+struct Setup {
+  std::string_view plugin;
+  const char* listen_uri;
+  const char* option = nullptr;
+  const char* value = nullptr;
+};
+constexpr Setup kSetups[] = {
+    {"example", "example:"},
+    {"tcp", "tcp://127.0.0.1:0"},
+    {"rdma", "rdma://127.0.0.1:0", "device", "soft:mlx5"},
+};
+
 // A failed step ends the migration; destructors clean up behind it.
 struct Failure {
   std::string text;
@@ -41,6 +54,13 @@ class Pair {
   explicit Pair(const mig_transport_ops& ops) : ops_(ops) {
     const auto services = Sized<mig_host_services>();
     Check("context_create", ops_.context_create(&services, &context_, &error_));
+    for (const Setup& setup : kSetups) {
+      if (setup.plugin == ops_.name) setup_ = &setup;
+    }
+    if (setup_ == nullptr) throw Failure{"this plugin is not in the table"};
+    if (setup_->option == nullptr) return;
+    Check("option_set",
+          ops_.option_set(context_, setup_->option, setup_->value, &error_));
   }
 
   ~Pair() {
@@ -62,7 +82,7 @@ class Pair {
     }
     char uri[256];
     size_t needed = 0;
-    Check("listen", ops_.listen(Destination(), ListenUri(), &error_));
+    Check("listen", ops_.listen(Destination(), setup_->listen_uri, &error_));
     Check("local_address", ops_.local_address(Destination(), uri, sizeof(uri),
                                               &needed, &error_));
     Check("connect", ops_.connect(Source(), uri, &error_));
@@ -112,11 +132,6 @@ class Pair {
   }
   mig_session* Source() { return sessions_[0]; }
   mig_session* Destination() { return sessions_[1]; }
-
-  const char* ListenUri() const {
-    const std::string_view name = ops_.name;
-    return name == "tcp" ? "tcp://127.0.0.1:0" : "example:";
-  }
 
   void AddBlock(uint32_t role) {
     auto block = Sized<mig_block>();
@@ -171,6 +186,7 @@ class Pair {
   const mig_transport_ops& ops_;
   mig_error error_ = Sized<mig_error>();
   mig_context* context_ = nullptr;
+  const Setup* setup_ = nullptr;
   mig_session* sessions_[2] = {};
   Memory memory_[2] = {MakeMemory(), MakeMemory()};
   std::set<uint32_t> seen_[2];

@@ -47,6 +47,7 @@ static struct {
 #endif
 } table = {
     .ops = {.abi_version = FAKE_ABI_VERSION,
+            .size = FAKE_SIZE,
             .name = "fake",
             .version = "1",
             .description = "a plugin of a test",
@@ -85,6 +86,13 @@ static struct {
             OP(session_error)},
 };
 
+#ifdef FAKE_MISSING
+/* When loaded, not when asked: query is called from several threads. */
+__attribute__((constructor)) static void leave_one_out(void) {
+  table.ops.FAKE_MISSING = NULL;
+}
+#endif
+
 #ifdef FAKE_UNRESOLVED
 int function_that_nobody_defines(void);
 #endif
@@ -96,16 +104,12 @@ __attribute__((visibility("default"))) int32_t FAKE_QUERY(
 #ifdef FAKE_UNRESOLVED
   (void)function_that_nobody_defines();
 #endif
-#ifdef FAKE_MISSING
-  table.ops.FAKE_MISSING = NULL;
-#endif
 #ifdef FAKE_MESSAGE
   error->code = FAKE_ANSWER;
   strcpy(error->message, FAKE_MESSAGE);
 #else
   (void)error;
 #endif
-  table.ops.size = FAKE_SIZE;
 #ifndef FAKE_NO_TABLE
   *ops = &table.ops;
 #else
