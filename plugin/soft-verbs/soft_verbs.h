@@ -28,7 +28,7 @@ namespace mig::soft {
 //  - a get-event call on a blocking fd drives while it waits; under a clock
 //    that stands still it may wait for ever;
 //  - rdma_create_qp without a protection domain is EINVAL.
-class SoftVerbs final : public verbs::Verbs {
+class SoftVerbs : public verbs::Verbs {
  public:
   SoftVerbs(const Config& config, const Host* host,
             std::shared_ptr<Fabric> fabric, uint64_t seed);

@@ -33,13 +33,14 @@ class SessionSide {
   SessionSide(OpenerHost* host, std::shared_ptr<soft::Fabric> fabric,
               const std::string& config, uint32_t role, uint64_t pages,
               bool pinned)
-      : size_(pages * kPageBytes) {
-    auto made = soft::MakeSoftVerbs(config, &host->host(), std::move(fabric));
-    EXPECT_TRUE(made.ok()) << made.status();
-    verbs = made->get();
+      : SessionSide(host, *soft::MakeSoftVerbs(config, &host->host(), fabric),
+                    role, pages, pinned) {}
+  SessionSide(OpenerHost* host, std::unique_ptr<soft::SoftVerbs> device,
+              uint32_t role, uint64_t pages, bool pinned)
+      : verbs(device.get()), size_(pages * kPageBytes) {
     RegistrationSettings registration;
     registration.memlock = [] { return Memlock{.unlimited = true}; };
-    pool = std::make_shared<DevicePool>(*std::move(made), verbs, &host->host(),
+    pool = std::make_shared<DevicePool>(std::move(device), verbs, &host->host(),
                                         registration);
     SessionSettings settings;
     settings.pinned = pinned;
@@ -63,15 +64,18 @@ class SessionSide {
     opener.handshake_timeout_ns = 5 * kSecond;
     opener.threads = false;
     session = *Session::Create(&host->host(), pool, std::move(settings));
-    memory =
-        static_cast<unsigned char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    // Between pages that nobody may touch.
+    auto* const area = static_cast<unsigned char*>(
+        mmap(nullptr, size_ + 2 * kPageBytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memory = area + kPageBytes;
+    EXPECT_EQ(mprotect(memory, size_, PROT_READ | PROT_WRITE), 0);
   }
   ~SessionSide() {
     session.reset();
     EXPECT_EQ(pool.use_count(), 1);
     pool.reset();
-    munmap(memory, size_);
+    munmap(memory - kPageBytes, size_ + 2 * kPageBytes);
   }
   Session* operator->() { return session.get(); }
   uint64_t size() const { return size_; }
