@@ -48,7 +48,8 @@ class Connector final : public Opener {
   absl::StatusOr<bool> Leave(uint64_t now_ns);
   absl::StatusOr<bool> StepData(uint16_t index);
   absl::Status MakeData(uint16_t index, CmQp* qp);
-  absl::Status CheckAccept(const CmQp& qp, uint16_t index) const;
+  absl::StatusOr<bool> TakeAccept(const CmQp& qp, uint16_t index);
+  absl::StatusOr<uint16_t> CheckAccept(const CmQp& qp, uint16_t index) const;
   void AddressFailed(const absl::Status& why);
   absl::Status AllFailed() const;
 
@@ -71,6 +72,7 @@ class Connector final : public Opener {
   std::unique_ptr<Handshake> handshake_;
   absl::Status leaving_;  // why, while the last word is on its way
   std::vector<std::unique_ptr<CmQp>> data_;
+  std::vector<uint16_t> peer_rails_;  // of data_
 };
 
 absl::Status Connector::Start() {
@@ -105,6 +107,7 @@ absl::StatusOr<bool> Connector::Step(uint64_t now_ns, Opened* opened) {
   }
   opened->control = std::move(control_);
   opened->data = std::move(data_);
+  opened->peer_rails = std::move(peer_rails_);
   opened->agreement = handshake_->agreement();
   opened->peer = FormatUri(addresses_[next_ - 1]);
   return true;
@@ -249,6 +252,7 @@ absl::StatusOr<bool> Connector::ConnectData(uint64_t now_ns) {
                             addresses_[next_ - 1]);
     if (!qp.ok()) return qp.status();
     data_.push_back(*std::move(qp));
+    peer_rails_.push_back(0);
   }
   bool all = true;
   for (uint16_t index = 0; index < count; ++index) {
@@ -274,8 +278,7 @@ absl::StatusOr<bool> Connector::StepData(uint16_t index) {
       MIG_RETURN_IF_ERROR(MakeData(index, &qp));
       return false;
     case CmState::kEstablished:
-      MIG_RETURN_IF_ERROR(CheckAccept(qp, index));
-      return true;
+      return TakeAccept(qp, index);
     case CmState::kEnded:
       return qp.failure();
     default:
@@ -286,9 +289,10 @@ absl::StatusOr<bool> Connector::StepData(uint16_t index) {
 absl::Status Connector::MakeData(uint16_t index, CmQp* qp) {
   const auto device = io_.devices->Get(qp->context());
   if (!device.ok()) return device.status();
-  const auto pd = settings_.guest_pd(qp->context());
-  if (!pd.ok()) return pd.status();
-  MIG_RETURN_IF_ERROR(qp->MakeQp(*pd, (*device)->channel, settings_.data));
+  const auto guest = settings_.guest_device(qp->id());
+  if (!guest.ok()) return guest.status();
+  MIG_RETURN_IF_ERROR(
+      qp->MakeQp(guest->guest_pd, (*device)->channel, settings_.data));
   if (settings_.prepare) MIG_RETURN_IF_ERROR(settings_.prepare(index, qp));
   PrivateData data;
   data.kind = QpKind::kData;
@@ -302,15 +306,23 @@ absl::Status Connector::MakeData(uint16_t index, CmQp* qp) {
   return qp->Connect(EncodePrivateData(data));
 }
 
+absl::StatusOr<bool> Connector::TakeAccept(const CmQp& qp, uint16_t index) {
+  const auto rail = CheckAccept(qp, index);
+  if (!rail.ok()) return rail.status();
+  peer_rails_[index] = *rail;
+  return true;
+}
+
 // What answers may be another than who agreed: it gets no guest memory.
-absl::Status Connector::CheckAccept(const CmQp& qp, uint16_t index) const {
+absl::StatusOr<uint16_t> Connector::CheckAccept(const CmQp& qp,
+                                                uint16_t index) const {
   const auto data = DecodePrivateData(qp.peer_data());
   if (!data.ok()) return data.status();
   const auto mac = handshake_->DataMac(/*connecting=*/false, index);
   if (!mac.ok()) return mac.status();
   if (data->kind == QpKind::kData && data->index == index &&
       data->session == session_ && SameMac(data->mac, *mac)) {
-    return absl::OkStatus();
+    return data->rail;
   }
   return MakeError(MIG_E_PEER_AUTH,
                    absl::StrCat("data queue pair ", index,

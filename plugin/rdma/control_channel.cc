@@ -108,7 +108,9 @@ absl::Status ControlChannel::Poll(FrameHandler* handler, int budget,
   }
   PostUnsent();
   TellSlots();
-  return status_.ok() ? refused : status_;
+  // Once the device failed nothing is handed on: what was refused came before,
+  // and says why.
+  return refused.ok() ? status_ : refused;
 }
 
 // The wr_id is one of the few fields of a failed completion that are valid.

@@ -91,18 +91,10 @@ ibv_sge FenceSlots::sge(size_t slot) const {
   return sge;
 }
 
-absl::StatusOr<std::unique_ptr<FenceReceiver>> FenceReceiver::Create(
-    verbs::Verbs* verbs, std::span<ibv_pd* const> pds) {
-  std::unique_ptr<FenceReceiver> receiver(new FenceReceiver(verbs));
-  for (ibv_pd* const pd : pds) {
-    auto slots = FenceSlots::Create(verbs, pd, IBV_ACCESS_LOCAL_WRITE);
-    if (!slots.ok()) return slots.status();
-    receiver->lanes_.push_back({.slots = *std::move(slots)});
-  }
-  return receiver;
-}
-
 absl::Status FenceReceiver::PostReceives(uint16_t queue, ibv_qp* qp) {
+  auto slots = FenceSlots::Create(verbs_, qp->pd, IBV_ACCESS_LOCAL_WRITE);
+  if (!slots.ok()) return slots.status();
+  lanes_[queue].slots = *std::move(slots);
   lanes_[queue].qp = qp;
   for (size_t slot = 0; slot < kReceives; ++slot) {
     MIG_RETURN_IF_ERROR(PostReceive(queue, slot));

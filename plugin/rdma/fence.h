@@ -66,15 +66,14 @@ class FenceSlots {
 // Destination: receives fences on all data queue pairs. Not thread-safe.
 class FenceReceiver {
  public:
-  // One protection domain for each data queue pair, by index. Errors: those of
-  // FenceSlots.
-  static absl::StatusOr<std::unique_ptr<FenceReceiver>> Create(
-      verbs::Verbs* verbs, std::span<ibv_pd* const> pds);
+  // For so many data queue pairs.
+  FenceReceiver(verbs::Verbs* verbs, size_t queues)
+      : verbs_(verbs), lanes_(queues) {}
 
   // Receives that PostReceives posts: what max_recv_wr must allow.
   static constexpr uint32_t kReceives = 2;
   // Posts the receives of one queue pair: before it is accepted, as the peer
-  // may send at once (C09). Errors: DEVICE.
+  // may send at once (C09). Errors: DEVICE, LIMIT.
   absl::Status PostReceives(uint16_t queue, ibv_qp* qp);
 
   // A completion whose wr_id is of WrKind::kFenceReceive. Errors: that of a
@@ -100,7 +99,6 @@ class FenceReceiver {
     ibv_qp* qp = nullptr;
     bool arrived = false;
   };
-  explicit FenceReceiver(verbs::Verbs* verbs) : verbs_(verbs) {}
   absl::Status PostReceive(uint16_t queue, size_t slot);
   absl::Status Check(const Fence& fence, uint16_t queue) const;
 

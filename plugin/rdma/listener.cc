@@ -242,14 +242,16 @@ absl::Status Listener::AddData(std::unique_ptr<CmQp>* qp,
   MIG_RETURN_IF_ERROR(CheckData(data));
   const auto device = io_.devices->Get((*qp)->context());
   if (!device.ok()) return device.status();
-  const auto pd = settings_.guest_pd((*qp)->context());
-  if (!pd.ok()) return pd.status();
-  MIG_RETURN_IF_ERROR((*qp)->MakeQp(*pd, (*device)->channel, settings_.data));
+  const auto guest = settings_.guest_device((*qp)->id());
+  if (!guest.ok()) return guest.status();
+  MIG_RETURN_IF_ERROR(
+      (*qp)->MakeQp(guest->guest_pd, (*device)->channel, settings_.data));
   if (settings_.prepare) {
     MIG_RETURN_IF_ERROR(settings_.prepare(data.index, qp->get()));
   }
   PrivateData answer = data;
   answer.role = static_cast<uint8_t>(settings_.hello.role);
+  answer.rail = guest->rail;
   const auto mac =
       agreed_->handshake->DataMac(/*connecting=*/false, data.index);
   if (!mac.ok()) return mac.status();

@@ -27,14 +27,20 @@
 
 namespace mig::rdma {
 
+// Where guest memory is registered for a data queue pair.
+struct GuestDevice {
+  ibv_pd* guest_pd = nullptr;
+  uint16_t rail = 0;  // of the wire's chunk keys
+};
+
 struct OpenerSettings {
   Hello hello;  // without a nonce
   std::string key;
   CmTuning tuning;
   ControlSize control;
   QpWants data;  // of each data queue pair
-  // The protection domain of guest memory on a device. Errors as AllocPd.
-  std::function<absl::StatusOr<ibv_pd*>(ibv_context*)> guest_pd;
+  // The device that a data queue pair's id came up on. Errors: DEVICE, LIMIT.
+  std::function<absl::StatusOr<GuestDevice>(const rdma_cm_id*)> guest_device;
   // Called with each data queue pair once it is made, before it is connected or
   // accepted: what it has to receive is posted here. May be empty.
   std::function<absl::Status(uint16_t index, CmQp* qp)> prepare;
@@ -67,6 +73,8 @@ inline constexpr uint64_t kLastWordNs = 200'000'000;
 struct Opened {
   std::unique_ptr<ControlLink> control;
   std::vector<std::unique_ptr<CmQp>> data;  // by index
+  // Connecting side: the peer's device of each, by index.
+  std::vector<uint16_t> peer_rails;
   Agreement agreement;
   std::string peer;
 };

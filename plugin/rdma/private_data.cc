@@ -39,6 +39,7 @@ std::array<uint8_t, kPrivateDataSize> EncodePrivateData(
   Put<uint16_t>(&bytes[8], data.index);
   Put<uint16_t>(&bytes[10], data.count);
   Put<uint16_t>(&bytes[12], data.slots);
+  Put<uint16_t>(&bytes[14], data.rail);
   std::copy(data.session.begin(), data.session.end(), bytes.begin() + 16);
   std::copy(data.mac.begin(), data.mac.end(), bytes.begin() + 32);
   return bytes;
@@ -62,19 +63,19 @@ absl::StatusOr<PrivateData> DecodePrivateData(std::span<const uint8_t> from) {
   data.index = Get<uint16_t>(&from[8]);
   data.count = Get<uint16_t>(&from[10]);
   data.slots = Get<uint16_t>(&from[12]);
+  data.rail = Get<uint16_t>(&from[14]);
   std::copy_n(from.begin() + 16, kSessionIdSize, data.session.begin());
   std::copy_n(from.begin() + 32, kShortMacSize, data.mac.begin());
   const bool control = data.kind == QpKind::kControl;
   const bool known = control || data.kind == QpKind::kData;
-  const bool rest = from[7] != 0 || from[14] != 0 || from[15] != 0;
-  if (!known || rest ||
+  if (!known || from[7] != 0 ||
       (data.role != MIG_ROLE_SOURCE && data.role != MIG_ROLE_DESTINATION)) {
     return Broken(absl::StrCat("a queue pair of kind ", from[5], " and role ",
                                data.role));
   }
-  if (control
-          ? data.index != 0 || data.count != 0 || data.slots < kLeastReceives
-          : data.index >= data.count) {
+  if (control ? data.index != 0 || data.count != 0 || data.rail != 0 ||
+                    data.slots < kLeastReceives
+              : data.index >= data.count || data.rail >= data.count) {
     return Broken(absl::StrCat("queue pair ", data.index, " of ", data.count,
                                " with ", data.slots, " receives"));
   }

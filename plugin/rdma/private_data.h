@@ -34,6 +34,9 @@ struct PrivateData {
   // Receives of kSlotSize posted before this was sent: the peer's first credit
   // on a control queue pair.
   uint16_t slots = 0;
+  // In the accept of a data queue pair: which of the listening side's devices
+  // it came up on, of ChunkKey's rails.
+  uint16_t rail = 0;
   // Chosen at random by the connecting side for its control queue pair, so that
   // its data queue pairs find theirs.
   std::array<uint8_t, kSessionIdSize> session = {};

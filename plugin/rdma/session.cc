@@ -20,10 +20,11 @@ Session::Session(const Host* host, std::shared_ptr<DevicePool> pool,
       pool_(std::move(pool)),
       settings_(std::move(settings)),
       poller_(std::move(poller)),
-      rules_(settings_.opener.hello.role) {
+      rules_(settings_.opener.hello.role),
+      rails_(pool_.get()) {
   incoming_.Open(settings_.opener.hello.window);
-  settings_.opener.guest_pd = [this](ibv_context* context) {
-    return GuestPd(context);
+  settings_.opener.guest_device = [this](const rdma_cm_id* id) {
+    return rails_.Of(id);
   };
   settings_.opener.prepare = [this](uint16_t index, CmQp* qp) {
     return PrepareQp(index, qp);
@@ -35,6 +36,7 @@ Session::~Session() {
   opener_.reset();
   DropLink();
   registrations_.clear();
+  if (ErrorCode(rules_.failure()) == MIG_E_DEVICE_REMOVED) rails_.Retire();
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(

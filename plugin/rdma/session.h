@@ -29,6 +29,7 @@
 #include "rdma/device_pool.h"
 #include "rdma/fence.h"
 #include "rdma/opener.h"
+#include "rdma/rails.h"
 #include "rdma/wire_blocks.h"
 #include "rdma/zero_runs.h"
 
@@ -149,7 +150,6 @@ class Session final : public FrameHandler {
 
   // session_data.cc
   absl::Status PrepareQp(uint16_t index, CmQp* qp);
-  absl::StatusOr<ibv_pd*> GuestPd(ibv_context* context);
   absl::Status OpenData();
   void PollData();
   void PumpData();
@@ -172,7 +172,7 @@ class Session final : public FrameHandler {
   absl::Status CheckPinnable();
   bool Released(const Block& block) const;
   void StepRegistrations();
-  absl::Status TakeKeys(uint32_t id, BlockRegistration* registration,
+  absl::Status TakeKeys(uint32_t id, RailRegistrations* registrations,
                         std::vector<ChunkKey>* keys);
   void SendKeys(std::span<const ChunkKey> keys);
   void StepPreparing();
@@ -215,9 +215,9 @@ class Session final : public FrameHandler {
   // The link, in the order of its making.
   std::unique_ptr<CmEvents> cm_events_;
   std::unique_ptr<DeviceSet> devices_;
-  PoolDevice* device_ = nullptr;  // that all data queue pairs came up on
+  Rails rails_;  // that the data queue pairs came up on
   std::unique_ptr<FenceReceiver> fences_;
-  absl::flat_hash_map<uint32_t, std::unique_ptr<BlockRegistration>>
+  absl::flat_hash_map<uint32_t, std::unique_ptr<RailRegistrations>>
       registrations_;  // by this side's block id
   DataWriterStats writer_stats_;
   std::unique_ptr<DataWriter> writer_;

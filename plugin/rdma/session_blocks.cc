@@ -66,7 +66,7 @@ absl::Status Session::PrepareBlock(Block* block, const WireBlock& theirs) {
   MIG_RETURN_IF_ERROR(OpenRegistration(block));
   if (!rules_.source()) return absl::OkStatus();
   auto map = ChunkMap::Create(block->id, block->base, block->length,
-                              opened_.agreement.chunk_size);
+                              opened_.agreement.chunk_size, rails_.pairs());
   if (!map.ok()) return map.status();
   MIG_RETURN_IF_ERROR((*map)->SetRemoteBase(theirs.address));
   writer_->AddBlock(block, *std::move(map),
@@ -84,7 +84,7 @@ absl::Status Session::OpenRegistration(Block* block) {
       rules_.source() ? MemoryUse::kReadHere : MemoryUse::kWrittenByPeer;
   request.kept = (block->flags & MIG_BLOCK_KEPT) != 0;
   request.wake = [poller = poller_.get()] { poller->Wake(); };
-  auto opened = device_->registrations->Open(std::move(request));
+  auto opened = rails_.Open(request);
   if (!opened.ok()) return opened.status();
   registrations_[block->id] = *std::move(opened);
   return absl::OkStatus();
@@ -93,31 +93,33 @@ absl::Status Session::OpenRegistration(Block* block) {
 // Before anything is pinned, not half-way (C11).
 absl::Status Session::CheckPinnable() {
   if (!settings_.pinned) return absl::OkStatus();
-  std::vector<const BlockRegistration*> all;
+  std::vector<const RailRegistrations*> all;
   for (const auto& block : blocks_.blocks()) {
     const auto found = registrations_.find(block->id);
     if (found != registrations_.end()) all.push_back(found->second.get());
   }
-  return device_->registrations->CheckPinnable(all);
+  return rails_.CheckPinnable(all);
 }
 
-absl::Status Session::TakeKeys(uint32_t id, BlockRegistration* registration,
+absl::Status Session::TakeKeys(uint32_t id, RailRegistrations* registrations,
                                std::vector<ChunkKey>* keys) {
   std::array<BlockRegistration::ReadyChunk, 64> ready;
-  while (true) {
-    const auto count = registration->TakeReady(ready);
+  for (uint32_t rail = 0; rail < registrations->rails();) {
+    const auto count = registrations->rail(rail).TakeReady(ready);
     if (!count.ok()) return count.status();
-    if (*count == 0) return absl::OkStatus();
     for (size_t i = 0; i < *count; ++i) {
       const BlockRegistration::ReadyChunk& chunk = ready[i];
-      if (writer_ != nullptr) {
-        MIG_RETURN_IF_ERROR(
-            writer_->LocalReady(id, chunk.chunk, /*rail=*/0, chunk.lkey));
-      } else {
-        keys->push_back({id, chunk.chunk, /*rail=*/0, chunk.rkey});
+      if (writer_ == nullptr) {
+        keys->push_back({id, chunk.chunk, rail, chunk.rkey});
+        continue;
       }
+      MIG_RETURN_IF_ERROR(rails_.EachOfLocal(rail, [&](uint32_t pair) {
+        return writer_->LocalReady(id, chunk.chunk, pair, chunk.lkey);
+      }));
     }
+    if (*count == 0) ++rail;
   }
+  return absl::OkStatus();
 }
 
 // The destination names blocks by the source's ids.
@@ -141,9 +143,9 @@ bool Session::Released(const Block& block) const {
 }
 
 void Session::StepRegistrations() {
-  if (device_ == nullptr) return;
+  if (rails_.empty()) return;
   // Without threads this is who does the work, a slice at a time.
-  if (pool_->settings().threads == 0) device_->registrations->Step();
+  if (pool_->settings().threads == 0) rails_.Step();
   if (!linked() || rules_.failed() || link_over_) return;
   std::vector<ChunkKey> keys;
   for (const auto& block : blocks_.blocks()) {
@@ -210,8 +212,13 @@ absl::Status Session::OnKeys(std::span<const uint8_t> payload) {
   for (const ChunkKey& key : *keys) {
     // On its way when the block was taken away.
     if (removed_ids_.contains(key.block)) continue;
-    MIG_RETURN_IF_ERROR(
-        writer_->RemoteReady(key.block, key.chunk, key.rail, key.rkey));
+    if (!rails_.HasRemote(key.rail)) {
+      return Broke(absl::StrCat("a key for its device ", key.rail,
+                                ", which no data queue pair came up on"));
+    }
+    MIG_RETURN_IF_ERROR(rails_.EachOfRemote(key.rail, [&](uint32_t pair) {
+      return writer_->RemoteReady(key.block, key.chunk, pair, key.rkey);
+    }));
   }
   return absl::OkStatus();
 }

@@ -96,8 +96,8 @@ void Session::PublishCounters() {
         static_cast<Counter>(static_cast<size_t>(Counter::kStallRound) + i - 1),
         w.stalls[i]);
   }
-  if (device_ != nullptr) {
-    const RegistrationStats r = device_->registrations->stats();
+  if (!rails_.empty()) {
+    const RegistrationStats r = rails_.stats();
     counters_.Set(Counter::kRegistrations, r.registrations);
     counters_.Set(Counter::kRegistrationsReused, r.reused);
     counters_.Set(Counter::kRegisteredBytes, r.bytes);

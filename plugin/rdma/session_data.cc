@@ -30,30 +30,12 @@ absl::Status Broke(absl::string_view what) {
 
 }  // namespace
 
-absl::StatusOr<ibv_pd*> Session::GuestPd(ibv_context* context) {
-  if (device_ != nullptr && device_->context == context) {
-    return device_->guest_pd;
-  }
-  if (device_ != nullptr) {
-    return MakeError(MIG_E_DEVICE,
-                     "data queue pairs came up on several devices: name one by "
-                     "device=, or use an address of one device only");
-  }
-  auto device = pool_->Get(context, /*port=*/1);
-  if (!device.ok()) return device.status();
-  device_ = *device;
-  return device_->guest_pd;
-}
-
 // Fences are received from the first moment on (C09).
 absl::Status Session::PrepareQp(uint16_t index, CmQp* qp) {
   if (rules_.source()) return absl::OkStatus();
   if (fences_ == nullptr) {
-    const std::vector<ibv_pd*> pds(settings_.opener.hello.data_qps,
-                                   device_->guest_pd);
-    auto made = FenceReceiver::Create(pool_->verbs(), pds);
-    if (!made.ok()) return made.status();
-    fences_ = *std::move(made);
+    fences_ = std::make_unique<FenceReceiver>(pool_->verbs(),
+                                              settings_.opener.hello.data_qps);
   }
   return fences_->PostReceives(index, qp->qp());
 }
@@ -63,17 +45,21 @@ absl::Status Session::OpenData() {
   std::vector<DataWriter::Lane> lanes;
   for (size_t index = 0; index < opened_.data.size(); ++index) {
     CmQp& qp = *opened_.data[index];
+    const auto device = rails_.Of(qp.id());
+    if (!device.ok()) return device.status();
     DataWriter::Lane lane;
     auto queue = WriteQueue::Create(
         pool_->verbs(), qp.qp(),
         {.depth = qp.cap().max_send_wr,
-         .max_message = std::min(device_->max_message, kMaxWrite),
+         .max_message =
+             std::min(rails_.device(device->rail).max_message(), kMaxWrite),
+         .rail = rails_.AddLane(device->rail, opened_.peer_rails[index]),
          .index = static_cast<uint8_t>(index)},
         &writer_stats_.writes);
     if (!queue.ok()) return queue.status();
     lane.queue = *std::move(queue);
     auto fences =
-        FenceSlots::Create(pool_->verbs(), device_->guest_pd, /*access=*/0);
+        FenceSlots::Create(pool_->verbs(), device->guest_pd, /*access=*/0);
     if (!fences.ok()) return fences.status();
     lane.fences = *std::move(fences);
     lanes.push_back(std::move(lane));

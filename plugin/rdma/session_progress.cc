@@ -341,8 +341,7 @@ bool Session::HasWork() {
   }
   if (more_events_) return true;
   if (opener_ != nullptr) return opener_->HasWork();
-  const bool slices = device_ != nullptr && pool_->settings().threads == 0 &&
-                      device_->registrations->HasWork();
+  const bool slices = pool_->settings().threads == 0 && rails_.HasWork();
   if (slices && !closed_) return true;
   if (rules_.closing() && !closed_ && (!linked() || link_over_)) {
     // What is being deregistered wakes the session when it is done.

@@ -134,6 +134,8 @@ uint16_t AddressPort(const sockaddr_storage& address);
 // The listener that this address leads to, or null.
 CmId* FindListener(Fabric* fabric, const sockaddr_storage& to);
 Device* DeviceOfAddress(Node* node, const sockaddr_storage& address);
+// The same for an id that connects or is connected to: see Config::spread.
+Device* DeviceOfConnection(Node* node, const sockaddr_storage& address);
 // False without file descriptors for a context.
 bool SetDevice(CmId* id, Device* device);
 void Enter(CmId* id, CmState state);

@@ -268,7 +268,7 @@ int Disconnect(CmId* id) {
 }
 
 CmId* OnRequest(CmId* listener, const CmMessage& message) {
-  Device* device = DeviceOfAddress(listener->node, message.destination);
+  Device* device = DeviceOfConnection(listener->node, message.destination);
   if (device == nullptr) return nullptr;
   CmId* id = NewId(static_cast<CmChannel*>(listener->channel),
                    listener->context, listener->ps);

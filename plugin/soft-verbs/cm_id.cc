@@ -176,6 +176,12 @@ Device* DeviceOfAddress(Node* node, const sockaddr_storage& address) {
   return HasAddress(node, text) ? node->devices[0].get() : nullptr;
 }
 
+Device* DeviceOfConnection(Node* node, const sockaddr_storage& address) {
+  Device* const device = DeviceOfAddress(node, address);
+  if (device == nullptr || !node->config.spread) return device;
+  return node->devices[node->next_device++ % node->devices.size()].get();
+}
+
 namespace {
 
 // Reserves a port that is free; 0: there is none. Beside other processes it
@@ -226,7 +232,7 @@ int ResolveAddress(CmId* id, const sockaddr* source, const sockaddr* to) {
     return EAFNOSUPPORT;
   }
   own->ss_family = id->route.addr.dst_storage.ss_family;
-  Device* device = DeviceOfAddress(id->node, *own);
+  Device* device = DeviceOfConnection(id->node, *own);
   if (device == nullptr) return EADDRNOTAVAIL;
   Faults& faults = id->node->faults;
   const bool orphan = faults.Hits(Fault::Kind::kNoDevice);

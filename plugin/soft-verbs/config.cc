@@ -56,6 +56,7 @@ constexpr LimitOption kLimits[] = {
     {"max-pd", &Limits::max_pd},
 };
 constexpr FlagOption kFlags[] = {
+    {"spread", &Config::spread},
     {"hidden", &Config::hidden},
     {"other-processes", &Config::other_processes},
     {"rkey-zero", &Config::rkey_zero},

@@ -55,6 +55,7 @@ struct Node {
   bool port_down = false;
   uint32_t next_handle = 1;
   std::vector<std::unique_ptr<Device>> devices;
+  size_t next_device = 0;                // of Config::spread
   std::unique_ptr<ProcessPort> process;  // null: this process only
 
   bool Silent(uint64_t now) const { return now < silent_until_ns || port_down; }

@@ -31,6 +31,7 @@ FakeDevice::FakeDevice() {
 FakeQp* FakeDevice::MakeQp(uint32_t depth) {
   auto made = std::make_unique<FakeQp>();
   made->qp.context = &context_;
+  made->qp.pd = pd();
   made->device = this;
   made->depth = depth;
   made->ring.resize(depth);

@@ -35,10 +35,7 @@ TEST(Fence, HasFixedWidthsInNetworkOrder) {
 class FenceReceiverTest : public ::testing::Test {
  protected:
   void Open(size_t queues) {
-    const std::vector<ibv_pd*> pds(queues, device.pd());
-    auto made = FenceReceiver::Create(&device, pds);
-    ASSERT_TRUE(made.ok()) << made.status();
-    receiver = *std::move(made);
+    receiver = std::make_unique<FenceReceiver>(&device, queues);
     for (size_t i = 0; i < queues; ++i) {
       qps.push_back(device.MakeQp(4));
       ASSERT_TRUE(

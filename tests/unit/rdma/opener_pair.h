@@ -90,8 +90,8 @@ class OpenerSide {
     settings.connect_timeout_ns = 10 * kSecond;
     settings.handshake_timeout_ns = 5 * kSecond;
     settings.threads = false;
-    settings.guest_pd = [this](ibv_context* context) {
-      return GuestPd(context);
+    settings.guest_device = [this](const rdma_cm_id* id) {
+      return GuestMemory(id->verbs);
     };
   }
   ~OpenerSide() { Destroy(); }
@@ -158,14 +158,14 @@ class OpenerSide {
   uint64_t refused = 0;
 
  private:
-  absl::StatusOr<ibv_pd*> GuestPd(ibv_context* context) {
+  absl::StatusOr<GuestDevice> GuestMemory(ibv_context* context) {
     ibv_pd*& pd = pds_[context];
     if (pd == nullptr) pd = verbs->AllocPd(context);
     if (pd == nullptr) {
       pds_.erase(context);
       return MakeError(MIG_E_DEVICE, "no protection domain");
     }
-    return pd;
+    return GuestDevice{.guest_pd = pd};
   }
 
   OpenerHost* const host_;

@@ -65,6 +65,25 @@ TEST_F(SessionTest, C12MessagesLongerThanTheDeviceCarriesAreSplit) {
   EXPECT_TRUE(Same());
 }
 
+// Data queue pairs of one session on two devices here and two there: memory is
+// registered on each, and every write uses the keys of its own pair.
+TEST_F(SessionTest, EachDeviceHasRegistrationsAndKeysOfItsOwn) {
+  for (const bool pinned : {true, false}) {
+    Make("mlx5,devices=3,spread=on,seed=1", "mlx4,devices=2,spread=on,seed=2",
+         pinned);
+    ASSERT_TRUE(Ready());
+    EXPECT_TRUE(Round(1));
+    EXPECT_TRUE(Same());
+    s->memory[0] ^= 1;
+    EXPECT_TRUE(Round(2));
+    EXPECT_TRUE(Same());
+    const uint64_t chunks = s->size() >> 20;
+    EXPECT_EQ(s->Count(Counter::kRegistrations), 2 * chunks) << pinned;
+    EXPECT_EQ(d->Count(Counter::kRegistrations), 2 * chunks) << pinned;
+    CloseBoth();
+  }
+}
+
 // H1: the page is zero by message in one round, and data by a write in the
 // next.
 TEST_F(SessionTest, H01ZerosOfARoundNeverLandAfterDataOfTheNext) {
