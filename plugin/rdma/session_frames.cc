@@ -9,19 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "rdma/session.h"
 
 namespace mig::rdma {
-namespace {
-
-absl::Status Broke(absl::string_view what) {
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent ", what, ": it is faulty or hostile"));
-}
-
-}  // namespace
-
 absl::Status Session::OnFrame(const FrameHeader& header,
                               std::span<const uint8_t> payload,
                               std::vector<uint8_t>* whole) {
@@ -33,7 +24,7 @@ absl::Status Session::OnFrame(const FrameHeader& header,
       return OnBlocks(payload);
     case FrameType::kPrepared:
       if (std::exchange(peer_prepared_, true) || !preparing_) {
-        return Broke("word that it is prepared out of place");
+        return PeerBroke("word that it is prepared out of place");
       }
       return absl::OkStatus();
     case FrameType::kAsk:
@@ -65,14 +56,15 @@ absl::Status Session::OnFrame(const FrameHeader& header,
     case FrameType::kBye:
       return OnBye();
     case FrameType::kByeAck:
-      if (!bye_sent_) return Broke("an answer to a farewell that was not said");
+      if (!bye_sent_)
+        return PeerBroke("an answer to a farewell that was not said");
       bye_over_ = true;
       return absl::OkStatus();
     case FrameType::kBlockRemoved:
       return OnBlockRemoved(header.argument);
     case FrameType::kHello:
     case FrameType::kAuth:
-      return Broke("a second handshake");
+      return PeerBroke("a second handshake");
     default:
       return absl::OkStatus();  // a heartbeat: that it came is all it says
   }
@@ -97,8 +89,8 @@ absl::Status Session::OnAbort(const FrameHeader& header,
 absl::Status Session::OnMessage(const FrameHeader& header,
                                 std::vector<uint8_t>* payload) {
   if (!incoming_.Fits(payload->size())) {
-    return Broke(absl::StrCat("a message of ", payload->size(),
-                              " bytes beyond its credit"));
+    return PeerBroke(absl::StrCat("a message of ", payload->size(),
+                                  " bytes beyond its credit"));
   }
   incoming_.Take(payload->size());
   counters_.Add(Counter::kMessagesReceived, 1);
@@ -128,8 +120,8 @@ void Session::Deliver(uint32_t type, std::vector<uint8_t> payload) {
 
 absl::Status Session::OnCredit(uint64_t charge) {
   if (!outgoing_.GiveBack(charge)) {
-    return Broke(absl::StrCat("credit of ", charge, " bytes, where ",
-                              outgoing_.used(), " are under way"));
+    return PeerBroke(absl::StrCat("credit of ", charge, " bytes, where ",
+                                  outgoing_.used(), " are under way"));
   }
   return absl::OkStatus();
 }
@@ -144,7 +136,7 @@ absl::Status Session::OnBusy(uint64_t busy_ns) {
 absl::Status Session::OnOffer() {
   if (rules_.closing()) return absl::OkStatus();  // refused by our BYE
   if (round_end_ || zero_bytes_ != 0 || their_table_ || preparing_) {
-    return Broke("an offer of the guest inside a round or an exchange");
+    return PeerBroke("an offer of the guest inside a round or an exchange");
   }
   MIG_RETURN_IF_ERROR(rules_.PeerOffer());
   PushEvent(MIG_EVENT_HANDOVER);
@@ -178,7 +170,7 @@ absl::Status Session::OnRefused() {
 }
 
 absl::Status Session::OnBye() {
-  if (std::exchange(bye_received_, true)) return Broke("a second farewell");
+  if (std::exchange(bye_received_, true)) return PeerBroke("a second farewell");
   bye_over_ = true;
   const bool offering = rules_.source() && rules_.phase() == Phase::kOffered;
   if (!rules_.closing() || offering) {

@@ -8,36 +8,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "common/zero_pages.h"
 #include "tcp/session.h"
 
 namespace mig::tcp {
-namespace {
-
-absl::Status Broke(absl::string_view what) {
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent ", what, ": it is faulty or hostile"));
-}
-
-}  // namespace
-
 absl::StatusOr<uint32_t> Session::PayloadLimit(FrameType type) {
   switch (type) {
     case FrameType::kHello:
     case FrameType::kAuth:
-      return Broke("a second handshake");
+      return PeerBroke("a second handshake");
     case FrameType::kData:
     case FrameType::kRoundEnd:
     case FrameType::kOffer:
     case FrameType::kWithdraw:
     case FrameType::kBlockRemoved:
-      if (rules_.source()) return Broke("what only a source may send");
+      if (rules_.source()) return PeerBroke("what only a source may send");
       break;
     case FrameType::kRoundAck:
     case FrameType::kCommitted:
     case FrameType::kRefused:
-      if (!rules_.source()) return Broke("what only a destination may send");
+      if (!rules_.source())
+        return PeerBroke("what only a destination may send");
       break;
     default:
       break;
@@ -77,12 +69,13 @@ absl::Status Session::OnFrame(const FrameHeader& header,
     case FrameType::kBye:
       return OnBye();
     case FrameType::kByeAck:
-      if (!bye_sent_) return Broke("an answer to a farewell that was not said");
+      if (!bye_sent_)
+        return PeerBroke("an answer to a farewell that was not said");
       bye_over_ = true;
       return absl::OkStatus();
     case FrameType::kBlockRemoved:
       if (header.argument > std::numeric_limits<uint32_t>::max()) {
-        return Broke("a block id of more than 32 bits");
+        return PeerBroke("a block id of more than 32 bits");
       }
       return OnBlockRemoved(static_cast<uint32_t>(header.argument));
     default:
@@ -105,7 +98,8 @@ absl::Status Session::OnAbort(const FrameHeader& header,
 }
 
 absl::Status Session::OnBlocks(std::span<const uint8_t> payload) {
-  if (their_table_) return Broke("a block table before the last was answered");
+  if (their_table_)
+    return PeerBroke("a block table before the last was answered");
   auto table = DecodeBlocks(payload);
   if (!table.ok()) return table.status();
   their_table_ = *std::move(table);
@@ -135,8 +129,8 @@ absl::Status Session::OnData(const FrameHeader& header,
                              std::span<const uint8_t> ranges, DataPlan* plan) {
   MIG_RETURN_IF_ERROR(rules_.PeerData(header.argument));
   if (ranges.empty() || ranges.size() % kWireRangeSize != 0) {
-    return Broke(absl::StrCat("a batch with ", ranges.size(),
-                              " bytes of ranges, no multiple of 24"));
+    return PeerBroke(absl::StrCat("a batch with ", ranges.size(),
+                                  " bytes of ranges, no multiple of 24"));
   }
   for (size_t at = 0; at < ranges.size(); at += kWireRangeSize) {
     MIG_RETURN_IF_ERROR(
@@ -150,16 +144,16 @@ absl::Status Session::OnData(const FrameHeader& header,
 absl::Status Session::PlanRange(const WireRange& range, DataPlan* plan) {
   Block* const block = blocks_.FindByPeerId(range.block);
   if (block == nullptr) {
-    return Broke(absl::StrCat("a range in unknown block ", range.block));
+    return PeerBroke(absl::StrCat("a range in unknown block ", range.block));
   }
   if ((range.flags & ~MIG_RANGE_ZERO) != 0 || range.length == 0 ||
       ((range.offset | range.length) & (block->page_size - 1)) != 0 ||
       range.offset > block->length ||
       range.length > block->length - range.offset) {
-    return Broke(absl::StrCat("a range of ", range.length, " bytes at offset ",
-                              range.offset, " with flags ", range.flags,
-                              " outside block '", block->name, "' of ",
-                              block->length, " bytes"));
+    return PeerBroke(absl::StrCat(
+        "a range of ", range.length, " bytes at offset ", range.offset,
+        " with flags ", range.flags, " outside block '", block->name, "' of ",
+        block->length, " bytes"));
   }
   if (range.flags == MIG_RANGE_ZERO) {
     plan->zero.push_back({block, range.offset, range.length});
@@ -180,10 +174,10 @@ absl::Status Session::OnRoundEnd(uint64_t number,
   MIG_RETURN_IF_ERROR(rules_.PeerRoundEnd(number));
   if (theirs->data_bytes != sums_.data_bytes ||
       theirs->zero_bytes != sums_.zero_bytes) {
-    return Broke(absl::StrCat("round ", number, " with ", sums_.data_bytes,
-                              " bytes and ", sums_.zero_bytes,
-                              " zero bytes, where its end says ",
-                              theirs->data_bytes, " and ", theirs->zero_bytes));
+    return PeerBroke(absl::StrCat(
+        "round ", number, " with ", sums_.data_bytes, " bytes and ",
+        sums_.zero_bytes, " zero bytes, where its end says ",
+        theirs->data_bytes, " and ", theirs->zero_bytes));
   }
   sums_ = RoundSums();
   PushEvent(MIG_EVENT_ROUND_DONE, MIG_OK, number);
@@ -194,11 +188,11 @@ absl::Status Session::OnRoundEnd(uint64_t number,
 absl::Status Session::OnMessage(const FrameHeader& header,
                                 std::vector<uint8_t>* payload) {
   if (header.argument > std::numeric_limits<uint32_t>::max()) {
-    return Broke("a message type of more than 32 bits");
+    return PeerBroke("a message type of more than 32 bits");
   }
   if (!incoming_.Fits(payload->size())) {
-    return Broke(absl::StrCat("a message of ", payload->size(),
-                              " bytes beyond its credit"));
+    return PeerBroke(absl::StrCat("a message of ", payload->size(),
+                                  " bytes beyond its credit"));
   }
   incoming_.Take(payload->size());
   counters_.Add(Counter::kMessagesReceived, 1);
@@ -220,8 +214,8 @@ absl::Status Session::OnMessage(const FrameHeader& header,
 
 absl::Status Session::OnCredit(uint64_t charge) {
   if (!outgoing_.GiveBack(charge)) {
-    return Broke(absl::StrCat("credit of ", charge, " bytes, where ",
-                              outgoing_.used(), " are under way"));
+    return PeerBroke(absl::StrCat("credit of ", charge, " bytes, where ",
+                                  outgoing_.used(), " are under way"));
   }
   return absl::OkStatus();
 }
@@ -236,7 +230,7 @@ absl::Status Session::OnBusy(uint64_t busy_ns) {
 absl::Status Session::OnOffer() {
   if (rules_.closing()) return absl::OkStatus();  // refused by our BYE
   if (sums_.data_bytes != 0 || sums_.zero_bytes != 0 || their_table_) {
-    return Broke("an offer of the guest inside a round or an exchange");
+    return PeerBroke("an offer of the guest inside a round or an exchange");
   }
   MIG_RETURN_IF_ERROR(rules_.PeerOffer());
   PushEvent(MIG_EVENT_HANDOVER);
@@ -269,7 +263,7 @@ absl::Status Session::OnRefused() {
 }
 
 absl::Status Session::OnBye() {
-  if (std::exchange(bye_received_, true)) return Broke("a second farewell");
+  if (std::exchange(bye_received_, true)) return PeerBroke("a second farewell");
   bye_over_ = true;
   const bool offering = rules_.source() && rules_.phase() == Phase::kOffered;
   if (!rules_.closing() || offering) {
@@ -289,7 +283,8 @@ absl::Status Session::OnBlockRemoved(uint32_t id) {
   MIG_RETURN_IF_ERROR(rules_.PeerBlockRemoved());
   Block* const block = blocks_.FindByPeerId(id);
   if (block == nullptr) {
-    return Broke(absl::StrCat("word that unknown block ", id, " was removed"));
+    return PeerBroke(
+        absl::StrCat("word that unknown block ", id, " was removed"));
   }
   const uint32_t ours = block->id;
   blocks_.Remove(ours);
