@@ -171,7 +171,10 @@ void Session::SendRoundEnds() {
                    EncodeSums({bytes, zero_bytes_}));
     zero_bytes_ = 0;
   }
-  if (rules_.ended_round() > round_ends_sent_) return;
+  if (rules_.ended_round() <= round_ends_sent_) QueueHeld();
+}
+
+void Session::QueueHeld() {
   while (!unsent_messages_.empty()) {
     Waiting& front = unsent_messages_.front();
     channel().Send(FrameType::kMessage, front.type, front.payload);
@@ -179,8 +182,8 @@ void Session::SendRoundEnds() {
   }
 }
 
-void Session::SendMessage(uint32_t type,
-                          std::span<const struct mig_iov> pieces) {
+void Session::QueueMessage(uint32_t type,
+                           std::span<const struct mig_iov> pieces) {
   if (writer_ == nullptr ||
       (rules_.ended_round() <= round_ends_sent_ && unsent_messages_.empty())) {
     FrameHeader header{.type = FrameType::kMessage};

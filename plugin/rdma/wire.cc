@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/block_table.h"
 #include "common/error.h"
 #include "common/peer_error.h"
 #include "common/wire_bytes.h"

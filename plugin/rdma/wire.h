@@ -28,7 +28,6 @@ inline constexpr size_t kSlotSize = 16384;
 inline constexpr size_t kMaxFragment = kSlotSize - kHeaderSize;
 inline constexpr size_t kMacSize = 32;
 inline constexpr uint32_t kMaxHandshakePayload = 1024;
-inline constexpr uint32_t kMaxTablePayload = 16u << 20;
 
 enum class FrameType : uint8_t {
   kHello = 1,

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What the peer sends. Everything in it is hostile until checked (H6).
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -34,14 +33,14 @@ absl::StatusOr<uint32_t> Session::PayloadLimit(FrameType type) {
     default:
       break;
   }
-  return tcp::PayloadLimit(type, agreement_.max_message);
+  return tcp::PayloadLimit(type, agreement().max_message);
 }
 
 absl::Status Session::OnFrame(const FrameHeader& header,
                               std::vector<uint8_t>* payload) {
   switch (header.type) {
     case FrameType::kAbort:
-      return OnAbort(header, *payload);
+      return OnAbort(header.flags, header.argument, *payload);
     case FrameType::kBlocks:
       return OnBlocks(*payload);
     case FrameType::kRoundEnd:
@@ -52,49 +51,17 @@ absl::Status Session::OnFrame(const FrameHeader& header,
       return absl::OkStatus();
     case FrameType::kMessage:
       return OnMessage(header, payload);
-    case FrameType::kCredit:
-      return OnCredit(header.argument);
-    case FrameType::kBusy:
-      return OnBusy(header.argument);
-    case FrameType::kOffer:
-      return OnOffer();
-    case FrameType::kCommitted:
-      MIG_RETURN_IF_ERROR(rules_.PeerCommitted());
-      PushEvent(MIG_EVENT_COMMITTED);
-      return absl::OkStatus();
-    case FrameType::kRefused:
-      return OnRefused();
-    case FrameType::kWithdraw:
-      return OnWithdraw();
-    case FrameType::kBye:
-      return OnBye();
-    case FrameType::kByeAck:
-      if (!bye_sent_)
-        return PeerBroke("an answer to a farewell that was not said");
-      bye_over_ = true;
-      return absl::OkStatus();
     case FrameType::kBlockRemoved:
       if (header.argument > std::numeric_limits<uint32_t>::max()) {
         return PeerBroke("a block id of more than 32 bits");
       }
       return OnBlockRemoved(static_cast<uint32_t>(header.argument));
-    default:
-      return absl::OkStatus();  // a heartbeat: that it came is all it says
+    default: {
+      const auto shared = SharedFrameOf(kSharedTypes, header.type);
+      return shared ? OnSharedFrame(*shared, header.argument)
+                    : absl::OkStatus();
+    }
   }
-}
-
-absl::Status Session::OnAbort(const FrameHeader& header,
-                              std::span<const uint8_t> payload) {
-  const auto code = static_cast<int32_t>(static_cast<int64_t>(header.argument));
-  const absl::string_view text(reinterpret_cast<const char*>(payload.data()),
-                               payload.size());
-  int32_t ours = MIG_E_PEER_FAILED;
-  if (code == MIG_E_CANCELLED) ours = MIG_E_PEER_CANCELLED;
-  if (code == MIG_E_PEER_MISMATCH) ours = MIG_E_PEER_MISMATCH;
-  Fail(MakeError(ours, absl::StrCat("the peer gave up: ", text)), Tell::kNobody,
-       (header.flags & kAbortGuestNotTaken) != 0);
-  link_->reader().Hold();
-  return absl::OkStatus();
 }
 
 absl::Status Session::OnBlocks(std::span<const uint8_t> payload) {
@@ -181,7 +148,7 @@ absl::Status Session::OnRoundEnd(uint64_t number,
   }
   sums_ = RoundSums();
   PushEvent(MIG_EVENT_ROUND_DONE, MIG_OK, number);
-  ack_places_.push_back(QueueFrame(FrameType::kRoundAck, number));
+  ack_places_.push_back(Queue(FrameType::kRoundAck, number));
   return absl::OkStatus();
 }
 
@@ -190,93 +157,16 @@ absl::Status Session::OnMessage(const FrameHeader& header,
   if (header.argument > std::numeric_limits<uint32_t>::max()) {
     return PeerBroke("a message type of more than 32 bits");
   }
-  if (!incoming_.Fits(payload->size())) {
-    return PeerBroke(absl::StrCat("a message of ", payload->size(),
-                                  " bytes beyond its credit"));
-  }
-  incoming_.Take(payload->size());
-  counters_.Add(Counter::kMessagesReceived, 1);
+  MIG_RETURN_IF_ERROR(messages_.OnMessage(payload->size()));
+  CountMessage(/*sent=*/false);
   if (rules_.closing()) return absl::OkStatus();
-  auto message = std::make_unique<Message>();
-  message->payload = std::move(*payload);
-  *payload = std::vector<uint8_t>();
-  struct mig_event event = {};
-  event.type = MIG_EVENT_MESSAGE;
-  event.time_ns = host_->NowNs();
-  event.message = reinterpret_cast<struct mig_message*>(message.get());
-  event.length = message->payload.size();
-  event.data = event.length == 0 ? nullptr : message->payload.data();
-  event.message_type = static_cast<uint32_t>(header.argument);
-  events_.push_back(event);
-  messages_[message.get()] = std::move(message);
+  Deliver(static_cast<uint32_t>(header.argument),
+          std::exchange(*payload, std::vector<uint8_t>()));
   return absl::OkStatus();
 }
 
-absl::Status Session::OnCredit(uint64_t charge) {
-  if (!outgoing_.GiveBack(charge)) {
-    return PeerBroke(absl::StrCat("credit of ", charge, " bytes, where ",
-                                  outgoing_.used(), " are under way"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnBusy(uint64_t busy_ns) {
-  // More than a host may ask for is cut (rule 13.6).
-  peer_busy_until_ns_ =
-      host_->NowNs() + std::min<uint64_t>(busy_ns, MIG_HOST_BUSY_MAX_NS);
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnOffer() {
-  if (rules_.closing()) return absl::OkStatus();  // refused by our BYE
-  if (sums_.data_bytes != 0 || sums_.zero_bytes != 0 || their_table_) {
-    return PeerBroke("an offer of the guest inside a round or an exchange");
-  }
-  MIG_RETURN_IF_ERROR(rules_.PeerOffer());
-  PushEvent(MIG_EVENT_HANDOVER);
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnWithdraw() {
-  // Taken before: COMMITTED is on its way, and stands. Refused before: so is
-  // that.
-  if (rules_.closing()) return absl::OkStatus();
-  MIG_RETURN_IF_ERROR(rules_.PeerWithdrew());
-  if (rules_.phase() == Phase::kTaken) return absl::OkStatus();
-  rules_.RenounceOffer();
-  Fail(MakeError(MIG_E_PEER_CANCELLED,
-                 "the source withdrew its offer and runs the guest itself"),
-       Tell::kCaller);
-  QueueFrame(FrameType::kRefused);
-  link_->reader().Hold();
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnRefused() {
-  MIG_RETURN_IF_ERROR(rules_.PeerRefused());
-  PushEvent(MIG_EVENT_HANDOVER_REFUSED);
-  link_->writer().DropUnstarted();
-  drain_deadline_ns_ = host_->NowNs() + settings_.close_timeout_ns;
-  QueueFrame(FrameType::kBye);  // the destination waits for it in its close
-  link_->reader().Hold();
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnBye() {
-  if (std::exchange(bye_received_, true)) return PeerBroke("a second farewell");
-  bye_over_ = true;
-  const bool offering = rules_.source() && rules_.phase() == Phase::kOffered;
-  if (!rules_.closing() || offering) {
-    // COMMITTED would have come before: whoever says this has no guest.
-    const bool taken = rules_.phase() == Phase::kTaken;
-    Fail(MakeError(MIG_E_PEER_CLOSED,
-                   taken ? "the peer is done"
-                         : "the peer closed before the migration was over"),
-         Tell::kCaller, /*peer_renounced=*/true);
-  }
-  QueueFrame(FrameType::kByeAck);
-  link_->reader().Hold();
-  return absl::OkStatus();
+bool Session::InsideRoundOrExchange() const {
+  return sums_.data_bytes != 0 || sums_.zero_bytes != 0 || their_table_;
 }
 
 absl::Status Session::OnBlockRemoved(uint32_t id) {

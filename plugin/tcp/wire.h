@@ -29,8 +29,6 @@ inline constexpr size_t kHelloFixedSize = 128;
 inline constexpr size_t kMacSize = 32;
 // Payload limits by what the peer has shown so far.
 inline constexpr uint32_t kMaxHandshakePayload = 1024;
-inline constexpr uint32_t kMaxTablePayload = 16u << 20;
-inline constexpr uint32_t kMaxBlocks = 65536;
 inline constexpr size_t kMaxBatchRanges = 512;
 inline constexpr uint64_t kMaxBatchBytes = 4u << 20;
 
