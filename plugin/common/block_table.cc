@@ -68,6 +68,18 @@ absl::Status Mismatch(absl::string_view name, absl::string_view what,
 
 }  // namespace
 
+absl::Status CheckTableFits(size_t blocks, size_t bytes) {
+  if (blocks <= kMaxBlocks && bytes <= kMaxTablePayload) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      MIG_E_BLOCK,
+      absl::StrCat("the table of ", blocks, " blocks takes ", bytes,
+                   " bytes, and at most ", kMaxBlocks, " blocks and ",
+                   kMaxTablePayload,
+                   " bytes fit: use fewer blocks or shorter names"));
+}
+
 absl::Status BlockTable::Add(const struct mig_block& block, bool pins) {
   if (block.size < sizeof(block)) {
     return MakeError(MIG_E_STRUCT_SIZE,

@@ -46,6 +46,12 @@ struct BlockDescription {
   std::string name;
 };
 
+// The most that the table of one exchange may hold.
+inline constexpr uint32_t kMaxBlocks = 65536;
+inline constexpr uint32_t kMaxTablePayload = 16u << 20;
+// Whether a table of `blocks` takes no more, encoded. Errors: BLOCK.
+absl::Status CheckTableFits(size_t blocks, size_t bytes);
+
 // Not thread-safe (rule 2 serialises). Pointers to blocks stay valid until
 // the block is removed.
 class BlockTable {

@@ -9,18 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "rdma/control_wr.h"
 #include "rdma/wc_error.h"
 #include "verbs/verbs_error.h"
 
 namespace mig::rdma {
 namespace {
-
-absl::Status Broke(absl::string_view what) {
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent ", what, ": it is faulty or hostile"));
-}
 
 absl::Status Impossible(absl::string_view what) {
   return MakeError(MIG_E_DEVICE,
@@ -189,9 +184,9 @@ absl::Status ControlChannel::TakeFrame(std::span<const uint8_t> send,
 
 absl::Status ControlChannel::TakeCredits(const FrameHeader& header) {
   if (header.slots > peer_receives_ - credits_) {
-    return Broke(absl::StrCat("word of ", header.slots,
-                              " receives posted again, where ",
-                              peer_receives_ - credits_, " were used"));
+    return PeerBroke(absl::StrCat("word of ", header.slots,
+                                  " receives posted again, where ",
+                                  peer_receives_ - credits_, " were used"));
   }
   credits_ += header.slots;
   return absl::OkStatus();

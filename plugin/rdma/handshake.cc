@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "mig_transport.h"
 
 namespace mig::rdma {
@@ -30,11 +31,11 @@ void Handshake::Start() { channel_->Send(FrameType::kHello, 0, our_payload_); }
 void Handshake::Fail(const absl::Status& why) {
   channel_->DropUnsent();
   if (peer_refused_) return;
+  const Abort abort = MakeAbort(why, /*guest_not_taken=*/true);
   FrameHeader header{.type = FrameType::kAbort};
-  header.flags = kAbortGuestNotTaken;
-  header.argument = static_cast<uint64_t>(int64_t{ErrorCode(why)});
-  const absl::string_view text = why.message().substr(0, kMaxAbortPayload);
-  const struct mig_iov piece = {text.data(), text.size()};
+  header.flags = abort.flags;
+  header.argument = abort.argument;
+  const struct mig_iov piece = {abort.text.data(), abort.text.size()};
   channel_->Send(header, std::span<const struct mig_iov>(&piece, 1));
 }
 
@@ -65,15 +66,7 @@ absl::Status Handshake::OnHello(std::span<const uint8_t> payload) {
   theirs_ = *std::move(hello);
   their_payload_.assign(payload.begin(), payload.end());
   if (!connecting_) Start();
-  if (theirs_->auth != ours_.auth) {
-    return MakeError(
-        MIG_E_PEER_AUTH,
-        ours_.auth != 0
-            ? "this side has a key and the peer has none: give the peer the "
-              "same key"
-            : "the peer has a key and this side has none: give this side the "
-              "same key");
-  }
+  MIG_RETURN_IF_ERROR(CheckBothHaveKeys(ours_, *theirs_));
   return connecting_ ? SendAuth() : absl::OkStatus();
 }
 
@@ -122,14 +115,7 @@ absl::Status Handshake::OnAuth(std::span<const uint8_t> payload) {
 absl::Status Handshake::OnAbort(const FrameHeader& header,
                                 std::span<const uint8_t> payload) {
   peer_refused_ = true;
-  const auto code = static_cast<int32_t>(static_cast<int64_t>(header.argument));
-  const bool about_us = code == MIG_E_PEER_AUTH || code == MIG_E_PEER_MISMATCH;
-  return MakeError(
-      about_us ? code : MIG_E_PEER_FAILED,
-      absl::StrCat(
-          "the peer refused: ",
-          absl::string_view(reinterpret_cast<const char*>(payload.data()),
-                            payload.size())));
+  return PeerRefusedUs(header.argument, payload);
 }
 
 absl::StatusOr<std::array<uint8_t, kShortMacSize>> Handshake::DataMac(

@@ -6,7 +6,7 @@
 #ifndef PLUGIN_RDMA_SESSION_H_
 #define PLUGIN_RDMA_SESSION_H_
 
-#include <atomic>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,11 +19,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/block_table.h"
+#include "common/counters.h"
 #include "common/host.h"
-#include "common/message_credit.h"
 #include "common/poller.h"
 #include "common/ring_queue.h"
-#include "common/session_rules.h"
+#include "common/session_base.h"
 #include "rdma/counters.h"
 #include "rdma/data_writer.h"
 #include "rdma/device_pool.h"
@@ -35,6 +35,12 @@
 
 namespace mig::rdma {
 
+// In the order of SharedFrame.
+inline constexpr std::array<FrameType, kSharedFrames> kSharedTypes = {
+    FrameType::kHeartbeat, FrameType::kBusy,      FrameType::kCredit,
+    FrameType::kOffer,     FrameType::kCommitted, FrameType::kRefused,
+    FrameType::kWithdraw,  FrameType::kBye,       FrameType::kByeAck};
+
 struct SessionSettings {
   OpenerSettings opener;
   DataWriterSettings writer;
@@ -43,7 +49,7 @@ struct SessionSettings {
 };
 
 // Serialised by the host but for Cancel, Wake and GetStats (rule 2).
-class Session final : public FrameHandler {
+class Session final : public SessionBase, public FrameHandler {
  public:
   // Errors: LIMIT. `host` must outlive it.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
@@ -53,10 +59,8 @@ class Session final : public FrameHandler {
 
   absl::Status Listen(absl::string_view uri);
   absl::Status Connect(absl::string_view uri);
-  absl::StatusOr<std::string> LocalAddress() const;
 
   absl::Status AddBlock(const struct mig_block& block);
-  absl::Status RemoveBlock(uint32_t id);
   absl::Status Exchange();
 
   absl::Status RoundBegin(uint64_t number, uint32_t flags);
@@ -65,27 +69,10 @@ class Session final : public FrameHandler {
   absl::Status Flush();
   absl::Status RoundEnd(uint64_t number);
 
-  // False: no credit, SEND_READY will come.
-  absl::StatusOr<bool> Send(uint32_t channel, uint32_t type,
-                            const struct mig_iov* iov, size_t count,
-                            size_t element_size);
-  void MessageRelease(struct mig_message* message);
-
-  absl::Status Progress(struct mig_event* events, size_t max,
-                        size_t element_size, int64_t timeout_ns, size_t* count);
-  struct mig_event_fd EventFd() const;
-  // True: call Progress first.
-  bool Arm(uint64_t* deadline_ns);
-
-  absl::Status Handover();
-  absl::Status HostBusy(uint64_t max_ns);
-  void Cancel();
-  void Wake();
-  void Close();
-
   void GetCaps(struct mig_caps* caps);
-  void GetStats(uint64_t* values, size_t count) const;
-  const absl::Status& error() const { return rules_.failure(); }
+  void GetStats(uint64_t* values, size_t count) const {
+    counters_.Copy(values, count);
+  }
 
   // FrameHandler, from inside Progress.
   absl::Status OnFrame(const FrameHeader& header,
@@ -93,9 +80,6 @@ class Session final : public FrameHandler {
                        std::vector<uint8_t>* whole) override;
 
  private:
-  struct Message {
-    std::vector<uint8_t> payload;
-  };
   // A host's message that waits for a round: to be sent behind its end, or to
   // be delivered behind its ROUND_DONE (C35).
   struct Waiting {
@@ -106,47 +90,52 @@ class Session final : public FrameHandler {
     uint32_t id = 0;
     bool told = false;  // source: BLOCK_REMOVED is queued; nothing uses it
   };
-  // Who is told of a failure: the peer, nobody since the link is gone, or the
-  // caller of Fail queues the last word itself.
-  enum class Tell { kPeer, kNobody, kCaller };
-
   Session(const Host* host, std::shared_ptr<DevicePool> pool,
           SessionSettings settings, std::unique_ptr<Poller> poller);
-  absl::Status CheckPeerThere() const;
   absl::Status OpenIo();
   Io io() const;
-  bool linked() const { return opened_.control != nullptr; }
   ControlChannel& channel() const { return opened_.control->channel(); }
 
+  // SessionBase.
+  void Step() override;
+  bool linked() const override { return opened_.control != nullptr; }
+  void StepOpener(uint64_t now_ns) override;
+  void StepLink(uint64_t now_ns) override;
+  void StepFailedLink(uint64_t now_ns) override;
+  bool opening() const override { return opener_ != nullptr; }
+  void DropOpener() override { opener_.reset(); }
+  uint64_t QueueFrame(SharedFrame frame, uint64_t argument) override;
+  void QueueAbort(const absl::Status& why, bool guest_not_taken) override;
+  void QueueMessage(uint32_t type,
+                    std::span<const struct mig_iov> pieces) override;
+  void QueueHeld() override;
+  bool HasStarted(uint64_t place) const override {
+    return channel().HasStarted(place);
+  }
+  bool NothingQueued() const override { return channel().unsent_frames() == 0; }
+  void DropUnsent() override;
+  void StopReading() override { channel().StopReading(); }
+  bool Settled() const override { return channel().Settled(); }
+  uint64_t LastReceivedNs() const override { return last_received_ns_; }
+  uint64_t LastSentNs() const override { return last_sent_ns_; }
+  bool InsideRoundOrExchange() const override;
+  void GuestTaken() override { BreakData(); }
+  void BeginRemoval(Block* block) override;
+  bool HasTransportWork() override;
+  uint64_t TransportDeadlineNs() const override;
+  void CountMessage(bool sent) override;
+  void CountSendStall() override { counters_.Add(Counter::kSendStalls, 1); }
+
   // session_progress.cc
-  void Step();
-  void StepOpener(uint64_t now_ns);
-  void StepLink(uint64_t now_ns);
-  void StepFailedLink(uint64_t now_ns);
   void StepClosing(uint64_t now_ns);
   void ReadLink(uint64_t now_ns);
   void CheckConnections(uint64_t now_ns);
   void DataLost(const absl::Status& why);
-  void CheckTimers(uint64_t now_ns);
   void AnswerWaiters();
-  void HandleCancel(uint64_t now_ns);
   void NoteTraffic(uint64_t now_ns);
-  void Fail(const absl::Status& why, Tell tell, bool peer_renounced = false);
   void BreakData();
   void DropLink();
-  bool HasWork();
-  bool MayRead() const { return events_.size() < kMaxEvents; }
   bool WriteReadyDue();
-  bool SendReadyDue() const {
-    return send_waits_ && outgoing_.Fits(opened_.agreement.max_message);
-  }
-  bool CreditDue() const;
-  void GiveCredit();
-  uint64_t NextDeadline() const;
-  uint64_t HeartbeatInterval() const {
-    return opened_.agreement.peer_timeout_ns / 4;
-  }
-  size_t TakeEvents(struct mig_event* events, size_t max, size_t element_size);
 
   // session_data.cc
   absl::Status PrepareQp(uint16_t index, CmQp* qp);
@@ -157,8 +146,6 @@ class Session final : public FrameHandler {
   void SendZeroRuns();
   void SendRoundEnds();
   void FinishRound();
-  void Deliver(uint32_t type, std::vector<uint8_t> payload);
-  void SendMessage(uint32_t type, std::span<const struct mig_iov> pieces);
   absl::Status OnZero(std::span<const uint8_t> payload);
   absl::Status OnRoundEnd(uint64_t number, std::span<const uint8_t> payload);
   absl::Status OnRoundAck(uint64_t number);
@@ -183,34 +170,13 @@ class Session final : public FrameHandler {
   absl::Status OnBlockRemoved(uint64_t argument);
 
   // session_frames.cc
-  absl::Status OnAbort(const FrameHeader& header,
-                       std::span<const uint8_t> payload);
   absl::Status OnMessage(const FrameHeader& header,
                          std::vector<uint8_t>* payload);
-  absl::Status OnCredit(uint64_t charge);
-  absl::Status OnBusy(uint64_t busy_ns);
-  absl::Status OnOffer();
-  absl::Status OnWithdraw();
-  absl::Status OnRefused();
-  absl::Status OnBye();
   void PublishCounters();
   void AddQpCaps(const char* name, const CmQp& qp);
 
-  void PushEvent(uint32_t type, int32_t code = MIG_OK, uint64_t number = 0,
-                 uint64_t length = 0);
-  void SendAbort(const absl::Status& why);
-
-  static constexpr size_t kMaxEvents = 4096;
-
-  const Host* const host_;
   const std::shared_ptr<DevicePool> pool_;
   SessionSettings settings_;
-  std::unique_ptr<Poller> poller_;
-  SessionRules rules_;
-  BlockTable blocks_;
-  std::string local_uri_;
-  std::string peer_;
-  RingQueue<struct mig_event> events_;
 
   // The link, in the order of its making.
   std::unique_ptr<CmEvents> cm_events_;
@@ -241,40 +207,19 @@ class Session final : public FrameHandler {
   uint64_t zero_bytes_ = 0;       // of the round under way, either side
   std::optional<std::pair<uint64_t, RoundSums>> round_end_;
   ZeroWriter zeros_;
-  bool write_waits_ = false;
   absl::Status data_lost_;  // a data queue pair; the peer may yet say why
   uint64_t data_lost_deadline_ns_ = 0;
 
   // Messages.
-  CreditWindow outgoing_;
-  CreditWindow incoming_;
-  uint64_t released_ = 0;  // charge to be given back
-  bool send_waits_ = false;
   RingQueue<Waiting> unsent_messages_;
   RingQueue<Waiting> undelivered_;
-  absl::flat_hash_map<const void*, std::unique_ptr<Message>> messages_;
 
-  // Switchover and the end.
-  std::optional<uint64_t> offer_place_;
-  std::optional<uint64_t> withdraw_deadline_ns_;
-  uint64_t peer_busy_until_ns_ = 0;
   uint64_t last_received_ns_ = 0;
   uint64_t last_sent_ns_ = 0;
   uint64_t frames_seen_ = 0;
   uint64_t sends_seen_ = 0;
-  std::atomic<bool> cancel_asked_ = false;
-  std::atomic<bool> wake_asked_ = false;
-  bool cancel_handled_ = false;
-  bool bye_sent_ = false;
-  bool bye_received_ = false;
-  bool bye_over_ = false;   // acknowledged, or the peer left too
-  bool link_over_ = false;  // nothing goes out any more
-  bool closed_ = false;
-  uint64_t close_deadline_ns_ = 0;
-  uint64_t drain_deadline_ns_ = 0;  // of a failed session's last word
-  bool peer_left_ = false;          // PEER_CLOSED was told
 
-  Counters counters_;
+  mig::Counters<Counter, kCounterCount> counters_;
   uint64_t refused_ = 0;
   std::vector<struct mig_capability> capabilities_;
   std::vector<std::string> capability_texts_;

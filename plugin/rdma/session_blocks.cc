@@ -9,22 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "rdma/session.h"
 
 namespace mig::rdma {
-namespace {
-
-absl::Status Broke(absl::string_view what) {
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent ", what, ": it is faulty or hostile"));
-}
-
-}  // namespace
-
 absl::Status Session::OnBlocks(std::span<const uint8_t> payload) {
   if (their_table_ || preparing_) {
-    return Broke("a block table before the last was answered");
+    return PeerBroke("a block table before the last was answered");
   }
   auto table = DecodeBlocks(payload);
   if (!table.ok()) return table.status();
@@ -192,14 +183,14 @@ absl::Status Session::OnAsk(std::span<const uint8_t> payload) {
     const auto found = block == nullptr ? registrations_.end()
                                         : registrations_.find(block->id);
     if (found == registrations_.end()) {
-      return Broke(
+      return PeerBroke(
           absl::StrCat("a request for keys of unknown block ", span.block));
     }
     const uint32_t count = found->second->chunk_count();
     if (span.first >= count || span.count > count - span.first) {
-      return Broke(absl::StrCat("a request for ", span.count, " chunks from ",
-                                span.first, " of block '", block->name,
-                                "', which has ", count));
+      return PeerBroke(absl::StrCat("a request for ", span.count,
+                                    " chunks from ", span.first, " of block '",
+                                    block->name, "', which has ", count));
     }
     found->second->Ask(span.first, span.count);
   }
@@ -213,8 +204,8 @@ absl::Status Session::OnKeys(std::span<const uint8_t> payload) {
     // On its way when the block was taken away.
     if (removed_ids_.contains(key.block)) continue;
     if (!rails_.HasRemote(key.rail)) {
-      return Broke(absl::StrCat("a key for its device ", key.rail,
-                                ", which no data queue pair came up on"));
+      return PeerBroke(absl::StrCat("a key for its device ", key.rail,
+                                    ", which no data queue pair came up on"));
     }
     MIG_RETURN_IF_ERROR(rails_.EachOfRemote(key.rail, [&](uint32_t pair) {
       return writer_->RemoteReady(key.block, key.chunk, pair, key.rkey);
@@ -230,7 +221,7 @@ absl::Status Session::OnBlockRemoved(uint64_t argument) {
           ? nullptr
           : blocks_.FindByPeerId(static_cast<uint32_t>(argument));
   if (block == nullptr || block->removing) {
-    return Broke(
+    return PeerBroke(
         absl::StrCat("word that unknown block ", argument, " was removed"));
   }
   block->removing = true;

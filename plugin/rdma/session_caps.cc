@@ -38,7 +38,6 @@ void Session::AddQpCaps(const char* name, const CmQp& qp) {
 void Session::GetCaps(struct mig_caps* caps) {
   const Hello& hello = settings_.opener.hello;
   const Agreement& agreement = opened_.agreement;
-  const bool agreed = agreement.wire_version != 0;
   capabilities_.clear();
   capability_texts_.clear();
   // Texts must not move while capabilities point to them.
@@ -59,11 +58,7 @@ void Session::GetCaps(struct mig_caps* caps) {
     if (!opened_.data.empty()) AddQpCaps("data", *opened_.data[0]);
   }
   caps->flags = MIG_CAP_PINS_MEMORY;
-  if (agreement.authenticated) caps->flags |= MIG_CAP_AUTHENTICATED;
-  caps->max_message = agreed ? agreement.max_message : hello.max_message;
-  caps->peer_timeout_ns =
-      agreed ? agreement.peer_timeout_ns : hello.peer_timeout_ns;
-  caps->extensions = "";
+  FillCaps(hello, caps);
   caps->details = capabilities_.data();
   caps->detail_count = capabilities_.size();
   caps->detail_size = sizeof(struct mig_capability);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "rdma/session.h"
 #include "rdma/wr_id.h"
 
@@ -21,12 +22,6 @@ constexpr int kCompletionBudget = 1024;
 constexpr size_t kRequests = 256;
 // Longer messages gain nothing on any link, and hold up whatever is behind.
 constexpr uint64_t kMaxWrite = 16u << 20;
-
-absl::Status Broke(absl::string_view what) {
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent ", what, ": it is faulty or hostile"));
-}
 
 }  // namespace
 
@@ -162,7 +157,10 @@ void Session::SendRoundEnds() {
                    EncodeSums({bytes, zero_bytes_}));
     zero_bytes_ = 0;
   }
-  if (rules_.ended_round() > round_ends_sent_) return;
+  if (rules_.ended_round() <= round_ends_sent_) QueueHeld();
+}
+
+void Session::QueueHeld() {
   while (!unsent_messages_.empty()) {
     Waiting& front = unsent_messages_.front();
     channel().Send(FrameType::kMessage, front.type, front.payload);
@@ -170,8 +168,8 @@ void Session::SendRoundEnds() {
   }
 }
 
-void Session::SendMessage(uint32_t type,
-                          std::span<const struct mig_iov> pieces) {
+void Session::QueueMessage(uint32_t type,
+                           std::span<const struct mig_iov> pieces) {
   if (writer_ == nullptr ||
       (rules_.ended_round() <= round_ends_sent_ && unsent_messages_.empty())) {
     FrameHeader header{.type = FrameType::kMessage};
@@ -190,13 +188,13 @@ void Session::SendMessage(uint32_t type,
 
 absl::Status Session::OnZero(std::span<const uint8_t> payload) {
   MIG_RETURN_IF_ERROR(rules_.PeerData(rules_.done_round() + 1));
-  if (round_end_) return Broke("zero runs behind the end of their round");
+  if (round_end_) return PeerBroke("zero runs behind the end of their round");
   const auto runs = DecodeZeroRuns(payload);
   if (!runs.ok()) return runs.status();
   for (const WireZeroRun& run : *runs) {
     Block* const block = blocks_.FindByPeerId(run.block);
     if (block == nullptr) {
-      return Broke(absl::StrCat("a zero run in unknown block ", run.block));
+      return PeerBroke(absl::StrCat("a zero run in unknown block ", run.block));
     }
     MIG_RETURN_IF_ERROR(zeros_.Add(block, run.offset, run.length));
     zero_bytes_ += run.length;
@@ -209,7 +207,7 @@ absl::Status Session::OnRoundEnd(uint64_t number,
                                  std::span<const uint8_t> payload) {
   MIG_RETURN_IF_ERROR(rules_.PeerData(number));
   if (round_end_ || payload.size() != kRoundSumsSize) {
-    return Broke("the end of a round twice");
+    return PeerBroke("the end of a round twice");
   }
   round_end_ = {number, DecodeSums(payload.first<kRoundSumsSize>())};
   return absl::OkStatus();
@@ -225,10 +223,10 @@ void Session::FinishRound() {
   const auto [number, sums] = *round_end_;
   if (sums.data_bytes != fences_->bytes() || sums.zero_bytes != zero_bytes_ ||
       fences_->round() != number) {
-    return Fail(Broke(absl::StrCat("round ", number, " with ", fences_->bytes(),
-                                   " bytes and ", zero_bytes_,
-                                   " zero bytes, where its end says ",
-                                   sums.data_bytes, " and ", sums.zero_bytes)),
+    return Fail(PeerBroke(absl::StrCat(
+                    "round ", number, " with ", fences_->bytes(), " bytes and ",
+                    zero_bytes_, " zero bytes, where its end says ",
+                    sums.data_bytes, " and ", sums.zero_bytes)),
                 Tell::kPeer);
   }
   const absl::Status ended = rules_.PeerRoundEnd(number);

@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/block_table.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "common/wire_bytes.h"
 
 namespace mig::rdma {
@@ -53,13 +55,6 @@ const FrameRule& RuleOf(FrameType type) {
   return kRules[static_cast<size_t>(type)];
 }
 
-absl::Status Broken(absl::string_view what) {
-  return MakeError(MIG_E_PEER_PROTOCOL,
-                   absl::StrCat("the peer sent ", what,
-                                ": it is no migtransport peer, faulty, or "
-                                "hostile"));
-}
-
 absl::Status CheckLengths(const FrameHeader& header, uint64_t max_message) {
   const FrameRule& rule = RuleOf(header.type);
   uint64_t most = rule.most;
@@ -72,9 +67,9 @@ absl::Status CheckLengths(const FrameHeader& header, uint64_t max_message) {
   const bool part = rule.is_long && header.length > 0 &&
                     header.length <= kMaxFragment && total > kMaxFragment;
   if (total < rule.least || total > most || !(whole || part)) {
-    return Broken(absl::StrCat("a ", rule.name, " frame of ", header.length,
-                               " of ", total, " bytes, where ", rule.least,
-                               " to ", most, " are allowed"));
+    return NoSuchPeer(absl::StrCat("a ", rule.name, " frame of ", header.length,
+                                   " of ", total, " bytes, where ", rule.least,
+                                   " to ", most, " are allowed"));
   }
   return absl::OkStatus();
 }
@@ -83,8 +78,8 @@ absl::Status CheckLengths(const FrameHeader& header, uint64_t max_message) {
 absl::Status CheckList(std::span<const uint8_t> payload, size_t entry,
                        absl::string_view name) {
   if (payload.empty() || payload.size() % entry != 0) {
-    return Broken(absl::StrCat(name, " of ", payload.size(),
-                               " bytes, no multiple of ", entry));
+    return NoSuchPeer(absl::StrCat(name, " of ", payload.size(),
+                                   " bytes, no multiple of ", entry));
   }
   return absl::OkStatus();
 }
@@ -107,10 +102,10 @@ void EncodeHeader(const FrameHeader& header,
 absl::StatusOr<FrameHeader> DecodeHeader(std::span<const uint8_t> send,
                                          bool source, uint64_t max_message) {
   if (send.size() < kHeaderSize) {
-    return Broken(absl::StrCat(send.size(), " bytes, less than a header"));
+    return NoSuchPeer(absl::StrCat(send.size(), " bytes, less than a header"));
   }
   if (send[4] == 0 || send[4] > kMaxFrameType) {
-    return Broken(absl::StrCat("a frame of unknown type ", send[4]));
+    return NoSuchPeer(absl::StrCat("a frame of unknown type ", send[4]));
   }
   FrameHeader header;
   header.length = Get<uint16_t>(send.data());
@@ -120,20 +115,21 @@ absl::StatusOr<FrameHeader> DecodeHeader(std::span<const uint8_t> send,
   header.channel = Get<uint16_t>(send.data() + 6);
   header.argument = Get<uint64_t>(send.data() + 8);
   if (header.length != send.size() - kHeaderSize) {
-    return Broken(absl::StrCat("a frame of ", send.size() - kHeaderSize,
-                               " bytes that claims ", header.length));
+    return NoSuchPeer(absl::StrCat("a frame of ", send.size() - kHeaderSize,
+                                   " bytes that claims ", header.length));
   }
   const uint8_t known_flags =
       header.type == FrameType::kAbort ? kAbortGuestNotTaken : 0;
   if ((header.flags & ~known_flags) != 0 || header.channel != 0) {
-    return Broken(absl::StrCat("a frame with flags ", header.flags,
-                               " on channel ", header.channel,
-                               ", which version 1 does not have"));
+    return NoSuchPeer(absl::StrCat("a frame with flags ", header.flags,
+                                   " on channel ", header.channel,
+                                   ", which version 1 does not have"));
   }
   const Who who = RuleOf(header.type).who;
   if (who != Who::kBoth && (who == Who::kSource) != source) {
-    return Broken(absl::StrCat(FrameName(header.type), ", which only a ",
-                               source ? "destination" : "source", " may send"));
+    return NoSuchPeer(absl::StrCat(FrameName(header.type), ", which only a ",
+                                   source ? "destination" : "source",
+                                   " may send"));
   }
   MIG_RETURN_IF_ERROR(CheckLengths(header, max_message));
   return header;
@@ -173,8 +169,8 @@ absl::StatusOr<std::vector<WireZeroRun>> DecodeZeroRuns(
            Get<uint64_t>(from + 16)};
     if (Get<uint32_t>(from + 4) != 0 || run.length == 0 ||
         run.length > std::numeric_limits<uint64_t>::max() - run.offset) {
-      return Broken(absl::StrCat("a zero run of ", run.length,
-                                 " bytes at offset ", run.offset));
+      return NoSuchPeer(absl::StrCat("a zero run of ", run.length,
+                                     " bytes at offset ", run.offset));
     }
     from += kZeroRunSize;
   }
@@ -204,7 +200,7 @@ absl::StatusOr<std::vector<ChunkSpan>> DecodeChunkSpans(
             Get<uint32_t>(from + 8)};
     if (Get<uint32_t>(from + 12) != 0 || span.count == 0 ||
         span.count > std::numeric_limits<uint32_t>::max() - span.first) {
-      return Broken(
+      return NoSuchPeer(
           absl::StrCat("a span of ", span.count, " chunks from ", span.first));
     }
     from += kChunkSpanSize;

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/peer_error.h"
 
 namespace mig::rdma {
 
@@ -27,8 +28,6 @@ inline constexpr size_t kSlotSize = 16384;
 inline constexpr size_t kMaxFragment = kSlotSize - kHeaderSize;
 inline constexpr size_t kMacSize = 32;
 inline constexpr uint32_t kMaxHandshakePayload = 1024;
-inline constexpr uint32_t kMaxTablePayload = 16u << 20;
-inline constexpr uint32_t kMaxAbortPayload = 512;
 
 enum class FrameType : uint8_t {
   kHello = 1,
@@ -55,9 +54,6 @@ enum class FrameType : uint8_t {
   kByeAck = 22,
 };
 inline constexpr uint8_t kMaxFrameType = 22;
-
-// In the flags of kAbort: the sender can no longer take an offered guest.
-inline constexpr uint8_t kAbortGuestNotTaken = 1u << 0;
 
 // One SEND is a header and `length` bytes. A long frame whose total does not
 // fit goes in several, all but the last full.

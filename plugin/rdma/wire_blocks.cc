@@ -7,18 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "common/wire_bytes.h"
 
 namespace mig::rdma {
 namespace {
 
 constexpr size_t kBlockFixedSize = 36;
-
-absl::Status Broken(absl::string_view what) {
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent ", what, ": it is faulty or hostile"));
-}
 
 }  // namespace
 
@@ -43,16 +38,16 @@ std::vector<uint8_t> EncodeBlocks(std::span<const WireBlock> blocks) {
 
 absl::StatusOr<std::vector<WireBlock>> DecodeBlocks(
     std::span<const uint8_t> payload) {
-  if (payload.size() < 4) return Broken("a block table without a count");
+  if (payload.size() < 4) return PeerBroke("a block table without a count");
   const uint32_t count = Get<uint32_t>(payload.data());
   payload = payload.subspan(4);
   if (count > kMaxBlocks || count > payload.size() / kBlockFixedSize) {
-    return Broken(absl::StrCat("a block table of ", payload.size(),
-                               " bytes that claims ", count, " blocks"));
+    return PeerBroke(absl::StrCat("a block table of ", payload.size(),
+                                  " bytes that claims ", count, " blocks"));
   }
   std::vector<WireBlock> blocks(count);
   for (WireBlock& block : blocks) {
-    if (payload.size() < kBlockFixedSize) return Broken("a cut block table");
+    if (payload.size() < kBlockFixedSize) return PeerBroke("a cut block table");
     BlockDescription& about = block.description;
     about.id = Get<uint32_t>(payload.data());
     about.flags = Get<uint32_t>(payload.data() + 4);
@@ -62,16 +57,16 @@ absl::StatusOr<std::vector<WireBlock>> DecodeBlocks(
     const uint32_t name = Get<uint32_t>(payload.data() + 32);
     payload = payload.subspan(kBlockFixedSize);
     if (name == 0 || name > MIG_NAME_MAX || name > payload.size()) {
-      return Broken(absl::StrCat("a block name of ", name, " bytes"));
+      return PeerBroke(absl::StrCat("a block name of ", name, " bytes"));
     }
     if (about.length > std::numeric_limits<uint64_t>::max() - block.address) {
-      return Broken(absl::StrCat("a block of ", about.length,
-                                 " bytes at address ", block.address));
+      return PeerBroke(absl::StrCat("a block of ", about.length,
+                                    " bytes at address ", block.address));
     }
     about.name.assign(reinterpret_cast<const char*>(payload.data()), name);
     payload = payload.subspan(name);
   }
-  if (!payload.empty()) return Broken("a block table with bytes left over");
+  if (!payload.empty()) return PeerBroke("a block table with bytes left over");
   return blocks;
 }
 

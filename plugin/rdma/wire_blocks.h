@@ -12,8 +12,6 @@
 
 namespace mig::rdma {
 
-inline constexpr uint32_t kMaxBlocks = 65536;
-
 // A block as one side tells it to the other.
 struct WireBlock {
   BlockDescription description;

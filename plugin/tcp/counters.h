@@ -4,7 +4,6 @@
 #define PLUGIN_TCP_COUNTERS_H_
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,25 +38,6 @@ enum class Counter : size_t {
 inline constexpr size_t kCounterCount = static_cast<size_t>(Counter::kCount);
 
 std::span<const struct mig_counter> CounterTable();
-
-// Written by the session's caller, read by any thread.
-class Counters {
- public:
-  void Set(Counter counter, uint64_t value) {
-    values_[static_cast<size_t>(counter)].store(value,
-                                                std::memory_order_relaxed);
-  }
-  void Add(Counter counter, uint64_t value) {
-    Set(counter, Get(counter) + value);
-  }
-  uint64_t Get(Counter counter) const {
-    return values_[static_cast<size_t>(counter)].load(
-        std::memory_order_relaxed);
-  }
-
- private:
-  std::array<std::atomic<uint64_t>, kCounterCount> values_ = {};
-};
 
 }  // namespace mig::tcp
 

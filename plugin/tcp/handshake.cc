@@ -6,13 +6,9 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/error.h"
 
 namespace mig::tcp {
@@ -20,93 +16,19 @@ namespace {
 
 constexpr char kConnectingLabel[] = "migtransport tcp 1 connecting";
 constexpr char kListeningLabel[] = "migtransport tcp 1 listening";
-// A window must hold the largest message with its overhead, and no more than
-// what a receiver can be made to keep.
-constexpr uint64_t kMaxMessageLimit = 64u << 20;
-constexpr uint64_t kMaxWindow = 4 * kMaxMessageLimit;
-
-absl::Status Differs(absl::string_view what, absl::string_view ours,
-                     absl::string_view theirs) {
-  return MakeError(MIG_E_PEER_MISMATCH,
-                   absl::StrCat(what, " is ", ours, " here and ", theirs,
-                                " at the peer: make both sides agree"));
-}
-
-absl::Status CheckExtensions(const Hello& theirs) {
-  for (absl::string_view id :
-       absl::StrSplit(theirs.extensions, ',', absl::SkipEmpty())) {
-    // Version 1 knows none; optional ones are simply not used.
-    if (!absl::EndsWith(id, "?")) {
-      return MakeError(MIG_E_PEER_MISMATCH,
-                       absl::StrCat("the peer requires extension '", id,
-                                    "', which this side does not have: do "
-                                    "without it, or use a newer plugin"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-const char* RoleName(uint32_t role) {
-  switch (role) {
-    case MIG_ROLE_SOURCE:
-      return "source";
-    case MIG_ROLE_DESTINATION:
-      return "destination";
-    default:
-      return "unknown";
-  }
-}
 
 }  // namespace
 
 absl::StatusOr<Agreement> Negotiate(const Hello& ours, const Hello& theirs,
                                     bool* other_vm) {
-  *other_vm = false;
-  // First who it is: only the right peer may end a session by what it lacks.
-  if (ours.uuid != theirs.uuid) {
-    *other_vm = true;
-    return Differs("the VM", FormatUuid(ours.uuid), FormatUuid(theirs.uuid));
-  }
-  if (ours.attempt != theirs.attempt) {
-    *other_vm = true;
-    return Differs("the attempt", absl::StrCat(ours.attempt),
-                   absl::StrCat(theirs.attempt));
-  }
-  const uint32_t version = std::min(ours.wire_max, theirs.wire_max);
-  if (version < std::max(ours.wire_min, theirs.wire_min)) {
-    return Differs("the wire version",
-                   absl::StrCat(ours.wire_min, "..", ours.wire_max),
-                   absl::StrCat(theirs.wire_min, "..", theirs.wire_max));
-  }
-  if (ours.role + theirs.role != MIG_ROLE_SOURCE + MIG_ROLE_DESTINATION) {
-    return Differs("the role", RoleName(ours.role), RoleName(theirs.role));
-  }
+  MIG_RETURN_IF_ERROR(CheckIdentity(ours, theirs, other_vm));
   if (ours.connections != theirs.connections ||
       theirs.connection_index >= theirs.connections) {
-    return Differs("the number of connections", absl::StrCat(ours.connections),
-                   absl::StrCat(theirs.connections));
+    return PeerDiffers("the number of connections",
+                       absl::StrCat(ours.connections),
+                       absl::StrCat(theirs.connections));
   }
-  MIG_RETURN_IF_ERROR(CheckExtensions(theirs));
-  Agreement agreement;
-  agreement.wire_version = version;
-  agreement.max_message = std::min(ours.max_message, theirs.max_message);
-  // A window without bound would let this side's queue grow without one.
-  agreement.peer_window = std::min(theirs.window, kMaxWindow);
-  agreement.peer_timeout_ns =
-      std::min(ours.peer_timeout_ns, theirs.peer_timeout_ns);
-  if (theirs.max_message < MIG_MIN_MESSAGE_MAX ||
-      theirs.max_message > kMaxMessageLimit ||
-      theirs.window < theirs.max_message ||
-      agreement.peer_timeout_ns < 1'000'000) {
-    return MakeError(
-        MIG_E_PEER_MISMATCH,
-        absl::StrCat("the peer offers messages of ", theirs.max_message,
-                     " bytes, a window of ", theirs.window,
-                     " and a peer timeout of ", theirs.peer_timeout_ns,
-                     " ns: version 1 asks for 524288 to 67108864, a window "
-                     "that holds one, and 1 ms or more"));
-  }
-  return agreement;
+  return AgreeOnCommon(ours, theirs);
 }
 
 absl::StatusOr<std::vector<uint8_t>> Mac(absl::string_view key,
@@ -162,14 +84,11 @@ Handshake::Result Handshake::Step(uint64_t now_ns) {
 Handshake::Result Handshake::Failed(const absl::Status& why, uint64_t now_ns) {
   failure_ = Annotate(why, absl::StrCat("handshake with ", peer_, ": "));
   if (!peer_refused_) {
+    const Abort abort = MakeAbort(why, /*guest_not_taken=*/true);
     FrameHeader header{.type = FrameType::kAbort};
-    header.flags = kAbortGuestNotTaken;
-    header.argument = static_cast<uint64_t>(int64_t{ErrorCode(why)});
-    const absl::string_view text = why.message().substr(0, kMaxAbortPayload);
-    connection_->writer().Queue(
-        header,
-        std::span<const uint8_t>(reinterpret_cast<const uint8_t*>(text.data()),
-                                 text.size()));
+    header.flags = abort.flags;
+    header.argument = abort.argument;
+    connection_->writer().Queue(header, abort.text);
     // One try: a peer that does not read is not waited for.
     connection_->PumpOut(now_ns).IgnoreError();
     connection_->stream().ShutdownWrite();
@@ -216,15 +135,7 @@ absl::Status Handshake::OnHello(std::vector<uint8_t>* payload) {
   if (!connecting_) {
     connection_->writer().Queue({.type = FrameType::kHello}, our_payload_);
   }
-  if (theirs_->auth != ours_.auth) {
-    return MakeError(
-        MIG_E_PEER_AUTH,
-        ours_.auth != 0
-            ? "this side has a key and the peer has none: give the peer the "
-              "same key"
-            : "the peer has a key and this side has none: give this side the "
-              "same key");
-  }
+  MIG_RETURN_IF_ERROR(CheckBothHaveKeys(ours_, *theirs_));
   return connecting_ ? SendAuth() : absl::OkStatus();
 }
 
@@ -273,14 +184,7 @@ absl::Status Handshake::OnAuth(std::span<const uint8_t> payload) {
 absl::Status Handshake::OnAbort(const FrameHeader& header,
                                 std::span<const uint8_t> payload) {
   peer_refused_ = true;
-  const auto code = static_cast<int32_t>(static_cast<int64_t>(header.argument));
-  const bool about_us = code == MIG_E_PEER_AUTH || code == MIG_E_PEER_MISMATCH;
-  return MakeError(
-      about_us ? code : MIG_E_PEER_FAILED,
-      absl::StrCat(
-          "the peer refused: ",
-          absl::string_view(reinterpret_cast<const char*>(payload.data()),
-                            payload.size())));
+  return PeerRefusedUs(header.argument, payload);
 }
 
 }  // namespace mig::tcp

@@ -20,14 +20,7 @@
 
 namespace mig::tcp {
 
-// What both sides' hellos come to.
-struct Agreement {
-  uint32_t wire_version = 0;
-  uint64_t max_message = 0;
-  uint64_t peer_window = 0;      // what I may have under way to the peer
-  uint64_t peer_timeout_ns = 0;  // the shorter of both
-  bool authenticated = false;
-};
+using Agreement = CommonAgreement;
 
 // Holds the hellos against each other; both sides come to the same answer.
 // Errors: MISMATCH naming both values. *other_vm: it is another VM or attempt,

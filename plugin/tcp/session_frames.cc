@@ -2,54 +2,45 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What the peer sends. Everything in it is hostile until checked (H6).
-#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/peer_error.h"
 #include "common/zero_pages.h"
 #include "tcp/session.h"
 
 namespace mig::tcp {
-namespace {
-
-absl::Status Broke(absl::string_view what) {
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent ", what, ": it is faulty or hostile"));
-}
-
-}  // namespace
-
 absl::StatusOr<uint32_t> Session::PayloadLimit(FrameType type) {
   switch (type) {
     case FrameType::kHello:
     case FrameType::kAuth:
-      return Broke("a second handshake");
+      return PeerBroke("a second handshake");
     case FrameType::kData:
     case FrameType::kRoundEnd:
     case FrameType::kOffer:
     case FrameType::kWithdraw:
     case FrameType::kBlockRemoved:
-      if (rules_.source()) return Broke("what only a source may send");
+      if (rules_.source()) return PeerBroke("what only a source may send");
       break;
     case FrameType::kRoundAck:
     case FrameType::kCommitted:
     case FrameType::kRefused:
-      if (!rules_.source()) return Broke("what only a destination may send");
+      if (!rules_.source())
+        return PeerBroke("what only a destination may send");
       break;
     default:
       break;
   }
-  return tcp::PayloadLimit(type, agreement_.max_message);
+  return tcp::PayloadLimit(type, agreement().max_message);
 }
 
 absl::Status Session::OnFrame(const FrameHeader& header,
                               std::vector<uint8_t>* payload) {
   switch (header.type) {
     case FrameType::kAbort:
-      return OnAbort(header, *payload);
+      return OnAbort(header.flags, header.argument, *payload);
     case FrameType::kBlocks:
       return OnBlocks(*payload);
     case FrameType::kRoundEnd:
@@ -60,52 +51,22 @@ absl::Status Session::OnFrame(const FrameHeader& header,
       return absl::OkStatus();
     case FrameType::kMessage:
       return OnMessage(header, payload);
-    case FrameType::kCredit:
-      return OnCredit(header.argument);
-    case FrameType::kBusy:
-      return OnBusy(header.argument);
-    case FrameType::kOffer:
-      return OnOffer();
-    case FrameType::kCommitted:
-      MIG_RETURN_IF_ERROR(rules_.PeerCommitted());
-      PushEvent(MIG_EVENT_COMMITTED);
-      return absl::OkStatus();
-    case FrameType::kRefused:
-      return OnRefused();
-    case FrameType::kWithdraw:
-      return OnWithdraw();
-    case FrameType::kBye:
-      return OnBye();
-    case FrameType::kByeAck:
-      if (!bye_sent_) return Broke("an answer to a farewell that was not said");
-      bye_over_ = true;
-      return absl::OkStatus();
     case FrameType::kBlockRemoved:
       if (header.argument > std::numeric_limits<uint32_t>::max()) {
-        return Broke("a block id of more than 32 bits");
+        return PeerBroke("a block id of more than 32 bits");
       }
       return OnBlockRemoved(static_cast<uint32_t>(header.argument));
-    default:
-      return absl::OkStatus();  // a heartbeat: that it came is all it says
+    default: {
+      const auto shared = SharedFrameOf(kSharedTypes, header.type);
+      return shared ? OnSharedFrame(*shared, header.argument)
+                    : absl::OkStatus();
+    }
   }
 }
 
-absl::Status Session::OnAbort(const FrameHeader& header,
-                              std::span<const uint8_t> payload) {
-  const auto code = static_cast<int32_t>(static_cast<int64_t>(header.argument));
-  const absl::string_view text(reinterpret_cast<const char*>(payload.data()),
-                               payload.size());
-  int32_t ours = MIG_E_PEER_FAILED;
-  if (code == MIG_E_CANCELLED) ours = MIG_E_PEER_CANCELLED;
-  if (code == MIG_E_PEER_MISMATCH) ours = MIG_E_PEER_MISMATCH;
-  Fail(MakeError(ours, absl::StrCat("the peer gave up: ", text)), Tell::kNobody,
-       (header.flags & kAbortGuestNotTaken) != 0);
-  link_->reader().Hold();
-  return absl::OkStatus();
-}
-
 absl::Status Session::OnBlocks(std::span<const uint8_t> payload) {
-  if (their_table_) return Broke("a block table before the last was answered");
+  if (their_table_)
+    return PeerBroke("a block table before the last was answered");
   auto table = DecodeBlocks(payload);
   if (!table.ok()) return table.status();
   their_table_ = *std::move(table);
@@ -135,8 +96,8 @@ absl::Status Session::OnData(const FrameHeader& header,
                              std::span<const uint8_t> ranges, DataPlan* plan) {
   MIG_RETURN_IF_ERROR(rules_.PeerData(header.argument));
   if (ranges.empty() || ranges.size() % kWireRangeSize != 0) {
-    return Broke(absl::StrCat("a batch with ", ranges.size(),
-                              " bytes of ranges, no multiple of 24"));
+    return PeerBroke(absl::StrCat("a batch with ", ranges.size(),
+                                  " bytes of ranges, no multiple of 24"));
   }
   for (size_t at = 0; at < ranges.size(); at += kWireRangeSize) {
     MIG_RETURN_IF_ERROR(
@@ -150,16 +111,16 @@ absl::Status Session::OnData(const FrameHeader& header,
 absl::Status Session::PlanRange(const WireRange& range, DataPlan* plan) {
   Block* const block = blocks_.FindByPeerId(range.block);
   if (block == nullptr) {
-    return Broke(absl::StrCat("a range in unknown block ", range.block));
+    return PeerBroke(absl::StrCat("a range in unknown block ", range.block));
   }
   if ((range.flags & ~MIG_RANGE_ZERO) != 0 || range.length == 0 ||
       ((range.offset | range.length) & (block->page_size - 1)) != 0 ||
       range.offset > block->length ||
       range.length > block->length - range.offset) {
-    return Broke(absl::StrCat("a range of ", range.length, " bytes at offset ",
-                              range.offset, " with flags ", range.flags,
-                              " outside block '", block->name, "' of ",
-                              block->length, " bytes"));
+    return PeerBroke(absl::StrCat(
+        "a range of ", range.length, " bytes at offset ", range.offset,
+        " with flags ", range.flags, " outside block '", block->name, "' of ",
+        block->length, " bytes"));
   }
   if (range.flags == MIG_RANGE_ZERO) {
     plan->zero.push_back({block, range.offset, range.length});
@@ -180,116 +141,40 @@ absl::Status Session::OnRoundEnd(uint64_t number,
   MIG_RETURN_IF_ERROR(rules_.PeerRoundEnd(number));
   if (theirs->data_bytes != sums_.data_bytes ||
       theirs->zero_bytes != sums_.zero_bytes) {
-    return Broke(absl::StrCat("round ", number, " with ", sums_.data_bytes,
-                              " bytes and ", sums_.zero_bytes,
-                              " zero bytes, where its end says ",
-                              theirs->data_bytes, " and ", theirs->zero_bytes));
+    return PeerBroke(absl::StrCat(
+        "round ", number, " with ", sums_.data_bytes, " bytes and ",
+        sums_.zero_bytes, " zero bytes, where its end says ",
+        theirs->data_bytes, " and ", theirs->zero_bytes));
   }
   sums_ = RoundSums();
   PushEvent(MIG_EVENT_ROUND_DONE, MIG_OK, number);
-  ack_places_.push_back(QueueFrame(FrameType::kRoundAck, number));
+  ack_places_.push_back(Queue(FrameType::kRoundAck, number));
   return absl::OkStatus();
 }
 
 absl::Status Session::OnMessage(const FrameHeader& header,
                                 std::vector<uint8_t>* payload) {
   if (header.argument > std::numeric_limits<uint32_t>::max()) {
-    return Broke("a message type of more than 32 bits");
+    return PeerBroke("a message type of more than 32 bits");
   }
-  if (!incoming_.Fits(payload->size())) {
-    return Broke(absl::StrCat("a message of ", payload->size(),
-                              " bytes beyond its credit"));
-  }
-  incoming_.Take(payload->size());
-  counters_.Add(Counter::kMessagesReceived, 1);
+  MIG_RETURN_IF_ERROR(messages_.OnMessage(payload->size()));
+  CountMessage(/*sent=*/false);
   if (rules_.closing()) return absl::OkStatus();
-  auto message = std::make_unique<Message>();
-  message->payload = std::move(*payload);
-  *payload = std::vector<uint8_t>();
-  struct mig_event event = {};
-  event.type = MIG_EVENT_MESSAGE;
-  event.time_ns = host_->NowNs();
-  event.message = reinterpret_cast<struct mig_message*>(message.get());
-  event.length = message->payload.size();
-  event.data = event.length == 0 ? nullptr : message->payload.data();
-  event.message_type = static_cast<uint32_t>(header.argument);
-  events_.push_back(event);
-  messages_[message.get()] = std::move(message);
+  Deliver(static_cast<uint32_t>(header.argument),
+          std::exchange(*payload, std::vector<uint8_t>()));
   return absl::OkStatus();
 }
 
-absl::Status Session::OnCredit(uint64_t charge) {
-  if (!outgoing_.GiveBack(charge)) {
-    return Broke(absl::StrCat("credit of ", charge, " bytes, where ",
-                              outgoing_.used(), " are under way"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnBusy(uint64_t busy_ns) {
-  // More than a host may ask for is cut (rule 13.6).
-  peer_busy_until_ns_ =
-      host_->NowNs() + std::min<uint64_t>(busy_ns, MIG_HOST_BUSY_MAX_NS);
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnOffer() {
-  if (rules_.closing()) return absl::OkStatus();  // refused by our BYE
-  if (sums_.data_bytes != 0 || sums_.zero_bytes != 0 || their_table_) {
-    return Broke("an offer of the guest inside a round or an exchange");
-  }
-  MIG_RETURN_IF_ERROR(rules_.PeerOffer());
-  PushEvent(MIG_EVENT_HANDOVER);
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnWithdraw() {
-  // Taken before: COMMITTED is on its way, and stands. Refused before: so is
-  // that.
-  if (rules_.closing()) return absl::OkStatus();
-  MIG_RETURN_IF_ERROR(rules_.PeerWithdrew());
-  if (rules_.phase() == Phase::kTaken) return absl::OkStatus();
-  rules_.RenounceOffer();
-  Fail(MakeError(MIG_E_PEER_CANCELLED,
-                 "the source withdrew its offer and runs the guest itself"),
-       Tell::kCaller);
-  QueueFrame(FrameType::kRefused);
-  link_->reader().Hold();
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnRefused() {
-  MIG_RETURN_IF_ERROR(rules_.PeerRefused());
-  PushEvent(MIG_EVENT_HANDOVER_REFUSED);
-  link_->writer().DropUnstarted();
-  drain_deadline_ns_ = host_->NowNs() + settings_.close_timeout_ns;
-  QueueFrame(FrameType::kBye);  // the destination waits for it in its close
-  link_->reader().Hold();
-  return absl::OkStatus();
-}
-
-absl::Status Session::OnBye() {
-  if (std::exchange(bye_received_, true)) return Broke("a second farewell");
-  bye_over_ = true;
-  const bool offering = rules_.source() && rules_.phase() == Phase::kOffered;
-  if (!rules_.closing() || offering) {
-    // COMMITTED would have come before: whoever says this has no guest.
-    const bool taken = rules_.phase() == Phase::kTaken;
-    Fail(MakeError(MIG_E_PEER_CLOSED,
-                   taken ? "the peer is done"
-                         : "the peer closed before the migration was over"),
-         Tell::kCaller, /*peer_renounced=*/true);
-  }
-  QueueFrame(FrameType::kByeAck);
-  link_->reader().Hold();
-  return absl::OkStatus();
+bool Session::InsideRoundOrExchange() const {
+  return sums_.data_bytes != 0 || sums_.zero_bytes != 0 || their_table_;
 }
 
 absl::Status Session::OnBlockRemoved(uint32_t id) {
   MIG_RETURN_IF_ERROR(rules_.PeerBlockRemoved());
   Block* const block = blocks_.FindByPeerId(id);
   if (block == nullptr) {
-    return Broke(absl::StrCat("word that unknown block ", id, " was removed"));
+    return PeerBroke(
+        absl::StrCat("word that unknown block ", id, " was removed"));
   }
   const uint32_t ours = block->id;
   blocks_.Remove(ours);

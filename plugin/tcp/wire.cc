@@ -3,7 +3,6 @@
 #include "tcp/wire.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
@@ -13,22 +12,9 @@ namespace {
 
 // Its carriage return and line feed show a text protocol or a terminal that
 // rewrites line ends.
-constexpr std::array<uint8_t, 8> kMagic = {'M', 'I', 'G',  'T',
-                                           'C', 'P', '\r', '\n'};
-constexpr size_t kMaxExtensions = 512;
+constexpr HelloLayout kHelloLayout = {
+    {'M', 'I', 'G', 'T', 'C', 'P', '\r', '\n'}, 120, kHelloFixedSize};
 constexpr size_t kBlockFixedSize = 28;
-
-absl::Status Broken(absl::string_view what) {
-  return MakeError(MIG_E_PEER_PROTOCOL,
-                   absl::StrCat("the peer sent ", what,
-                                ": it is no migtransport peer, faulty, or "
-                                "hostile"));
-}
-
-bool PrintableWord(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return c > 0x20 && c < 0x7f; });
-}
 
 }  // namespace
 
@@ -44,7 +30,7 @@ void EncodeHeader(const FrameHeader& header,
 absl::StatusOr<FrameHeader> DecodeHeader(
     std::span<const uint8_t, kHeaderSize> from) {
   if (from[4] == 0 || from[4] > kMaxFrameType) {
-    return Broken(absl::StrCat("a frame of unknown type ", from[4]));
+    return NoSuchPeer(absl::StrCat("a frame of unknown type ", from[4]));
   }
   FrameHeader header;
   header.length = Get<uint32_t>(from.data());
@@ -55,9 +41,9 @@ absl::StatusOr<FrameHeader> DecodeHeader(
   const uint8_t known_flags =
       header.type == FrameType::kAbort ? kAbortGuestNotTaken : 0;
   if ((header.flags & ~known_flags) != 0 || header.channel != 0) {
-    return Broken(absl::StrCat("a frame with flags ", header.flags,
-                               " on channel ", header.channel,
-                               ", which version 1 does not have"));
+    return NoSuchPeer(absl::StrCat("a frame with flags ", header.flags,
+                                   " on channel ", header.channel,
+                                   ", which version 1 does not have"));
   }
   return header;
 }
@@ -106,66 +92,25 @@ std::array<uint8_t, 16> EncodeSums(const RoundSums& sums) {
 
 absl::StatusOr<RoundSums> DecodeSums(std::span<const uint8_t> payload) {
   if (payload.size() != 16) {
-    return Broken(absl::StrCat("a round end of ", payload.size(), " bytes"));
+    return NoSuchPeer(
+        absl::StrCat("a round end of ", payload.size(), " bytes"));
   }
   return RoundSums{Get<uint64_t>(payload.data()),
                    Get<uint64_t>(payload.data() + 8)};
 }
 
 std::vector<uint8_t> EncodeHello(const Hello& hello) {
-  std::vector<uint8_t> bytes(kHelloFixedSize + hello.extensions.size());
-  uint8_t* const to = bytes.data();
-  std::copy(kMagic.begin(), kMagic.end(), to);
-  Put<uint32_t>(to + 8, hello.wire_min);
-  Put<uint32_t>(to + 12, hello.wire_max);
-  Put<uint32_t>(to + 16, hello.role);
-  Put<uint32_t>(to + 20, hello.auth);
-  std::copy(hello.uuid.begin(), hello.uuid.end(), to + 24);
-  Put<uint64_t>(to + 40, hello.attempt);
-  std::copy(hello.nonce.begin(), hello.nonce.end(), to + 48);
-  Put<uint64_t>(to + 80, hello.max_message);
-  Put<uint64_t>(to + 88, hello.window);
-  Put<uint64_t>(to + 96, hello.peer_timeout_ns);
-  Put<uint32_t>(to + 104, hello.connections);
-  Put<uint32_t>(to + 108, hello.connection_index);
-  Put<uint64_t>(to + 112, hello.features);
-  Put<uint32_t>(to + 120, static_cast<uint32_t>(hello.extensions.size()));
-  std::copy(hello.extensions.begin(), hello.extensions.end(),
-            to + kHelloFixedSize);
+  std::vector<uint8_t> bytes = EncodeCommonHello(hello, kHelloLayout);
+  Put<uint32_t>(bytes.data() + 104, hello.connections);
+  Put<uint32_t>(bytes.data() + 108, hello.connection_index);
   return bytes;
 }
 
 absl::StatusOr<Hello> DecodeHello(std::span<const uint8_t> payload) {
-  if (payload.size() < kHelloFixedSize ||
-      !std::equal(kMagic.begin(), kMagic.end(), payload.begin())) {
-    return Broken("no hello of this protocol first");
-  }
-  const uint8_t* const from = payload.data();
   Hello hello;
-  hello.wire_min = Get<uint32_t>(from + 8);
-  hello.wire_max = Get<uint32_t>(from + 12);
-  hello.role = Get<uint32_t>(from + 16);
-  hello.auth = Get<uint32_t>(from + 20);
-  std::copy_n(from + 24, MIG_UUID_SIZE, hello.uuid.begin());
-  hello.attempt = Get<uint64_t>(from + 40);
-  std::copy_n(from + 48, kNonceSize, hello.nonce.begin());
-  hello.max_message = Get<uint64_t>(from + 80);
-  hello.window = Get<uint64_t>(from + 88);
-  hello.peer_timeout_ns = Get<uint64_t>(from + 96);
-  hello.connections = Get<uint32_t>(from + 104);
-  hello.connection_index = Get<uint32_t>(from + 108);
-  hello.features = Get<uint64_t>(from + 112);
-  const uint32_t extensions = Get<uint32_t>(from + 120);
-  if (extensions > kMaxExtensions ||
-      extensions != payload.size() - kHelloFixedSize) {
-    return Broken(absl::StrCat("a hello of ", payload.size(),
-                               " bytes with extensions of ", extensions));
-  }
-  hello.extensions.assign(reinterpret_cast<const char*>(from) + kHelloFixedSize,
-                          extensions);
-  if (!PrintableWord(hello.extensions)) {
-    return Broken("a hello with unprintable extensions");
-  }
+  MIG_RETURN_IF_ERROR(DecodeCommonHello(payload, kHelloLayout, &hello));
+  hello.connections = Get<uint32_t>(payload.data() + 104);
+  hello.connection_index = Get<uint32_t>(payload.data() + 108);
   return hello;
 }
 
@@ -188,16 +133,17 @@ std::vector<uint8_t> EncodeBlocks(std::span<const BlockDescription> blocks) {
 
 absl::StatusOr<std::vector<BlockDescription>> DecodeBlocks(
     std::span<const uint8_t> payload) {
-  if (payload.size() < 4) return Broken("a block table without a count");
+  if (payload.size() < 4) return NoSuchPeer("a block table without a count");
   const uint32_t count = Get<uint32_t>(payload.data());
   payload = payload.subspan(4);
   if (count > kMaxBlocks || count > payload.size() / kBlockFixedSize) {
-    return Broken(absl::StrCat("a block table of ", payload.size(),
-                               " bytes that claims ", count, " blocks"));
+    return NoSuchPeer(absl::StrCat("a block table of ", payload.size(),
+                                   " bytes that claims ", count, " blocks"));
   }
   std::vector<BlockDescription> blocks(count);
   for (BlockDescription& block : blocks) {
-    if (payload.size() < kBlockFixedSize) return Broken("a cut block table");
+    if (payload.size() < kBlockFixedSize)
+      return NoSuchPeer("a cut block table");
     block.id = Get<uint32_t>(payload.data());
     block.flags = Get<uint32_t>(payload.data() + 4);
     block.length = Get<uint64_t>(payload.data() + 8);
@@ -205,12 +151,12 @@ absl::StatusOr<std::vector<BlockDescription>> DecodeBlocks(
     const uint32_t name = Get<uint32_t>(payload.data() + 24);
     payload = payload.subspan(kBlockFixedSize);
     if (name == 0 || name > MIG_NAME_MAX || name > payload.size()) {
-      return Broken(absl::StrCat("a block name of ", name, " bytes"));
+      return NoSuchPeer(absl::StrCat("a block name of ", name, " bytes"));
     }
     block.name.assign(reinterpret_cast<const char*>(payload.data()), name);
     payload = payload.subspan(name);
   }
-  if (!payload.empty()) return Broken("a block table with bytes left over");
+  if (!payload.empty()) return NoSuchPeer("a block table with bytes left over");
   return blocks;
 }
 

@@ -11,14 +11,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/block_table.h"
+#include "common/hello.h"
+#include "common/peer_error.h"
 #include "common/wire_bytes.h"
-#include "mig_transport.h"
 
 namespace mig::tcp {
 
@@ -26,13 +26,9 @@ inline constexpr uint32_t kWireVersion = 1;
 inline constexpr size_t kHeaderSize = 16;
 inline constexpr size_t kWireRangeSize = 24;
 inline constexpr size_t kHelloFixedSize = 128;
-inline constexpr size_t kNonceSize = 32;
 inline constexpr size_t kMacSize = 32;
 // Payload limits by what the peer has shown so far.
 inline constexpr uint32_t kMaxHandshakePayload = 1024;
-inline constexpr uint32_t kMaxTablePayload = 16u << 20;
-inline constexpr uint32_t kMaxBlocks = 65536;
-inline constexpr uint32_t kMaxAbortPayload = 512;
 inline constexpr size_t kMaxBatchRanges = 512;
 inline constexpr uint64_t kMaxBatchBytes = 4u << 20;
 
@@ -57,9 +53,6 @@ enum class FrameType : uint8_t {
   kBlockRemoved = 18,  // argument: the sender's block id
 };
 inline constexpr uint8_t kMaxFrameType = 18;
-
-// In the flags of kAbort: the sender can no longer take an offered guest.
-inline constexpr uint8_t kAbortGuestNotTaken = 1u << 0;
 
 struct FrameHeader {
   uint32_t length = 0;  // payload bytes, without the bytes of kData's ranges
@@ -95,21 +88,10 @@ struct RoundSums {
 std::array<uint8_t, 16> EncodeSums(const RoundSums& sums);
 absl::StatusOr<RoundSums> DecodeSums(std::span<const uint8_t> payload);
 
-struct Hello {
-  uint32_t wire_min = kWireVersion;
-  uint32_t wire_max = kWireVersion;
-  uint32_t role = 0;
-  uint32_t auth = 0;  // 0: none, 1: HMAC-SHA256 over a pre-shared key
-  std::array<uint8_t, MIG_UUID_SIZE> uuid = {};
-  uint64_t attempt = 0;
-  std::array<uint8_t, kNonceSize> nonce = {};
-  uint64_t max_message = 0;
-  uint64_t window = 0;  // bytes of messages that may be under way to me
-  uint64_t peer_timeout_ns = 0;
+struct Hello : CommonHello {
+  Hello() { wire_min = wire_max = kWireVersion; }
   uint32_t connections = 1;
   uint32_t connection_index = 0;
-  uint64_t features = 0;
-  std::string extensions;
 };
 std::vector<uint8_t> EncodeHello(const Hello& hello);
 // Errors: PROTOCOL: wrong magic, lengths, text.

@@ -74,6 +74,20 @@ TEST_F(ControlChannelTest, H04APostThatFailsInlineIsTriedFromASlot) {
   }
 }
 
+// Both completions may come out of one poll; seen on soft-RoCE.
+TEST_F(ControlChannelTest, ARefusalComesBeforeTheEndOfItsConnection) {
+  Open();
+  d.answer = MakeError(MIG_E_PEER_MISMATCH, "the peer refused");
+  s->Send(FrameType::kHeartbeat);
+  Drive();
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_ERR;
+  ASSERT_EQ(target.verbs->ModifyQp(target.qp(), &attr, IBV_QP_STATE), 0);
+  Drive();
+  EXPECT_EQ(ErrorCode(d.Poll()), MIG_E_PEER_MISMATCH);
+  EXPECT_EQ(ErrorCode(d.Poll()), MIG_E_PEER_LOST);
+}
+
 TEST_F(ControlChannelTest, H04APostThatFailsTwiceEndsTheChannel) {
   Open("mlx5,seed=1,faults=post 1 ENOMEM;post 2 EIO minus-one");
   s->Send(FrameType::kHeartbeat);
