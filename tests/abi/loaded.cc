@@ -10,10 +10,11 @@
 #include <string>
 
 #if defined(__SANITIZE_THREAD__)
-// The dynamic linker fills a link_map under a lock that tsan doesn't see.
+// The dynamic linker fills a link_map, and allocates what belongs to it, under
+// a lock that tsan doesn't see.
 extern "C" __attribute__((visibility("default"))) const char*
 __tsan_default_suppressions() {
-  return "race:find_query\n";
+  return "race:find_query\nrace:rtld-malloc.h\n";
 }
 #endif
 
