@@ -96,6 +96,11 @@ void ChangeWrite(ibv_send_wr* wr) {
   }
 }
 
+std::span<uint8_t> BytesOf(const ibv_sge& piece) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return {reinterpret_cast<uint8_t*>(piece.addr), piece.length};
+}
+
 // Inline data belongs to the sender's caller: a copy is changed. All else lies
 // in registered slots, and is changed there.
 void ChangeSend(ibv_send_wr* wr, std::vector<uint8_t>* copy,
@@ -103,8 +108,8 @@ void ChangeSend(ibv_send_wr* wr, std::vector<uint8_t>* copy,
   pieces->assign(wr->sg_list, wr->sg_list + wr->num_sge);
   if ((wr->send_flags & IBV_SEND_INLINE) != 0) {
     for (const ibv_sge& piece : *pieces) {
-      const auto* from = reinterpret_cast<const uint8_t*>(piece.addr);
-      copy->insert(copy->end(), from, from + piece.length);
+      const std::span<uint8_t> from = BytesOf(piece);
+      copy->insert(copy->end(), from.begin(), from.end());
     }
     pieces->assign(1, {reinterpret_cast<uintptr_t>(copy->data()),
                        static_cast<uint32_t>(copy->size()), 0});
@@ -113,7 +118,7 @@ void ChangeSend(ibv_send_wr* wr, std::vector<uint8_t>* copy,
   if (g_mutator->Below(6) == 0 && piece.length > 0) {
     piece.length = static_cast<uint32_t>(g_mutator->Below(piece.length));
   } else {
-    g_mutator->Change({reinterpret_cast<uint8_t*>(piece.addr), piece.length});
+    g_mutator->Change(BytesOf(piece));
   }
   wr->sg_list = pieces->data();
   wr->num_sge = static_cast<int>(pieces->size());

@@ -33,8 +33,10 @@ class SessionSide {
   SessionSide(OpenerHost* host, std::shared_ptr<soft::Fabric> fabric,
               const std::string& config, uint32_t role, uint64_t pages,
               bool pinned)
-      : SessionSide(host, *soft::MakeSoftVerbs(config, &host->host(), fabric),
-                    role, pages, pinned) {}
+      : SessionSide(
+            host,
+            *soft::MakeSoftVerbs(config, &host->host(), std::move(fabric)),
+            role, pages, pinned) {}
   SessionSide(OpenerHost* host, std::unique_ptr<soft::SoftVerbs> device,
               uint32_t role, uint64_t pages, bool pinned)
       : verbs(device.get()), size_(pages * kPageBytes) {
