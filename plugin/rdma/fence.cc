@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/wire_bytes.h"
 #include "rdma/wc_error.h"
 #include "rdma/wr_id.h"
 #include "verbs/verbs_error.h"
@@ -14,36 +15,22 @@
 namespace mig::rdma {
 namespace {
 
-constexpr uint64_t kMagic = 0x4d464e43;  // "MFNC"
-
-// Big-endian, `size` bytes at `from`.
-uint64_t Get(const uint8_t* from, size_t size) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < size; ++i) value = value << 8 | from[i];
-  return value;
-}
-
-void Put(uint8_t* to, size_t size, uint64_t value) {
-  for (size_t i = size; i > 0; --i) {
-    to[i - 1] = static_cast<uint8_t>(value);
-    value >>= 8;
-  }
-}
+constexpr uint32_t kMagic = 0x4d464e43;  // "MFNC"
 
 }  // namespace
 
 void EncodeFence(const Fence& fence, std::span<uint8_t, kFenceSize> to) {
   uint8_t* const bytes = to.data();
-  Put(bytes, 4, kMagic);
-  Put(bytes + 4, 2, fence.queue);
-  Put(bytes + 6, 2, fence.queues);
-  Put(bytes + 8, 8, fence.round);
-  Put(bytes + 16, 8, fence.writes);
-  Put(bytes + 24, 8, fence.bytes);
+  Put<uint32_t>(bytes, kMagic);
+  Put<uint16_t>(bytes + 4, fence.queue);
+  Put<uint16_t>(bytes + 6, fence.queues);
+  Put<uint64_t>(bytes + 8, fence.round);
+  Put<uint64_t>(bytes + 16, fence.writes);
+  Put<uint64_t>(bytes + 24, fence.bytes);
 }
 
 absl::StatusOr<Fence> DecodeFence(std::span<const uint8_t> from) {
-  if (from.size() != kFenceSize || Get(from.data(), 4) != kMagic) {
+  if (from.size() != kFenceSize || Get<uint32_t>(from.data()) != kMagic) {
     return MakeError(
         MIG_E_PEER_PROTOCOL,
         absl::StrCat("the peer sent ", from.size(),
@@ -53,11 +40,11 @@ absl::StatusOr<Fence> DecodeFence(std::span<const uint8_t> from) {
   }
   const uint8_t* const bytes = from.data();
   Fence fence;
-  fence.queue = static_cast<uint16_t>(Get(bytes + 4, 2));
-  fence.queues = static_cast<uint16_t>(Get(bytes + 6, 2));
-  fence.round = Get(bytes + 8, 8);
-  fence.writes = Get(bytes + 16, 8);
-  fence.bytes = Get(bytes + 24, 8);
+  fence.queue = Get<uint16_t>(bytes + 4);
+  fence.queues = Get<uint16_t>(bytes + 6);
+  fence.round = Get<uint64_t>(bytes + 8);
+  fence.writes = Get<uint64_t>(bytes + 16);
+  fence.bytes = Get<uint64_t>(bytes + 24);
   return fence;
 }
 

@@ -30,8 +30,8 @@ struct Config {
   std::string fabric;  // those of one name see each other in this process
   std::vector<std::string> addresses;  // the i-th device's; empty: any
   uint64_t devices = 1;
-  // Ids that name no address of their own, and requests, come up on the devices
-  // in turn, as those of a bond may.
+  // Connections come up on the devices in turn, whatever their addresses, as
+  // those of a bond may.
   bool spread = false;
   bool hidden = false;  // GetDeviceList finds none
   bool other_processes =
