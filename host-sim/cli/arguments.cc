@@ -130,7 +130,9 @@ struct Commands {
         source(app.add_subcommand("source", "Send a guest to URI")),
         destination(app.add_subcommand("destination", "Take a guest at URI")),
         probe(app.add_subcommand("probe", "Show a plugin, or all")),
-        options(app.add_subcommand("options", "Show a plugin's options")) {
+        options(app.add_subcommand("options", "Show a plugin's options")),
+        compare(app.add_subcommand("compare",
+                                   "Show reports of --json side by side")) {
     app.require_subcommand(1);
     app.footer(kExitCodeHelp);
     app.set_version_flag("--version", MIG_HOST_SIM_VERSION);
@@ -159,11 +161,14 @@ struct Commands {
         ->required();
     destination->add_option("URI", raw->uri, "The same; port 0: a free one")
         ->required();
+    compare->add_option("REPORT", reports, "Files that 'run --json' wrote")
+        ->required();
     destination->add_option("--report-fd", raw->report_fd)->group(kHidden);
   }
 
   CLI::App app;
-  CLI::App *run, *source, *destination, *probe, *options;
+  CLI::App *run, *source, *destination, *probe, *options, *compare;
+  std::vector<std::string> reports;  // of compare
 };
 
 ExitCode Dispatch(const Commands& commands, const RawOptions& raw) {
@@ -171,6 +176,7 @@ ExitCode Dispatch(const Commands& commands, const RawOptions& raw) {
   if (commands.source->parsed()) return SourceCommand(raw);
   if (commands.destination->parsed()) return DestinationCommand(raw);
   if (commands.options->parsed()) return OptionsCommand(raw);
+  if (commands.compare->parsed()) return CompareCommand(commands.reports);
   return ProbeCommand(raw, commands.probe->count("--plugin") > 0);
 }
 

@@ -27,7 +27,11 @@ ExitCode DestinationCommand(const RawOptions& raw) {
   if (code == kExitUsage) return code;
   const Json& json = (*host)->json();
   if (raw.report_fd >= 0) SendReportLine(raw.report_fd, DumpJson(json, false));
-  if (raw.json) PrintToStdout(DumpJson(json, true));
+  if (raw.json) {
+    PrintToStdout(DumpJson(json, true));
+  } else if (raw.report_fd < 0) {
+    PrintToStdout((*host)->table());
+  }
   return code;
 }
 

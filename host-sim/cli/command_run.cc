@@ -131,8 +131,7 @@ ExitCode RunCommand(const RawOptions& given) {
       Collect(**source, *after, child->get(), &console);
   const Json json = MergeReports((*source)->json(), report);
   if (code == kExitOk && (*child)->Wait(0) != kExitOk) code = kExitUnverified;
-  PrintToStdout(raw.json ? DumpJson(json, true)
-                         : WholeTable((*source)->table(), json));
+  PrintToStdout(raw.json ? DumpJson(json, true) : WholeTable(**source, json));
   return code;
 }
 

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/host_setup.h"
 #include "cli/source_host.h"
+#include "report/insight.h"
 
 namespace mig::sim {
 
@@ -22,7 +24,11 @@ ExitCode SourceCommand(const RawOptions& raw) {
   }
   const ExitCode code = (*host)->Finish();
   if (code == kExitUsage) return code;
-  PrintToStdout(raw.json ? DumpJson((*host)->json(), true) : (*host)->table());
+  const Json& json = (*host)->json();
+  PrintToStdout(
+      raw.json ? DumpJson(json, true)
+               : absl::StrCat((*host)->table(),
+                              InsightText((*host)->plugin().counters(), json)));
   return code;
 }
 

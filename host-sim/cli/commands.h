@@ -3,6 +3,9 @@
 #ifndef MIGTRANSPORT_HOST_SIM_CLI_COMMANDS_H_
 #define MIGTRANSPORT_HOST_SIM_CLI_COMMANDS_H_
 
+#include <string>
+#include <vector>
+
 #include "cli/exit_code.h"
 #include "cli/settings.h"
 
@@ -21,6 +24,9 @@ ExitCode SourceCommand(const RawOptions& raw);
 ExitCode DestinationCommand(const RawOptions& raw);
 // Both, in two processes on this machine.
 ExitCode RunCommand(const RawOptions& raw);
+
+// One table of several migrations' reports, read from files.
+ExitCode CompareCommand(const std::vector<std::string>& paths);
 
 }  // namespace mig::sim
 

@@ -8,6 +8,7 @@
 #include "cli/host_setup.h"
 #include "engine/mig_status.h"
 #include "guest/parse.h"
+#include "report/insight.h"
 #include "report/report_table.h"
 
 namespace mig::sim {
@@ -121,12 +122,19 @@ ExitCode DestinationHost::Serve() {
   options.say_busy = settings_.say_busy;
   DestinationEngine engine(options, session_, InterruptFlag(), Hooks());
   report_ = engine.Run();
-  counters_ = session_->Stats();
   console_.Progress("");
   // The link is not needed any more; the guest runs on without it.
   session_ = nullptr;
   session->reset();
   return Finish();
+}
+
+std::string DestinationHost::table() const {
+  if (report_.end != DestinationEnd::kTaken) return "";
+  const Plugin& plugin = context_->plugin();
+  return absl::StrCat("taken over ", plugin.ops().name, " ",
+                      plugin.ops().version, "\n",
+                      InsightText(plugin.counters(), json_));
 }
 
 ExitCode DestinationHost::Finish() {
@@ -141,13 +149,13 @@ ExitCode DestinationHost::Finish() {
                                     report_.status.message(),
                                     "; the guest is not here"));
     if (bad_input) return kExitUsage;
-    json_ = DestinationJson(context_->plugin(), report_, counters_, nullptr);
+    json_ = DestinationJson(*context_, report_, nullptr);
     return kExitFailed;
   }
   RunOnReport run_on = RunOn(kSide, guest_.get(), migration_.after);
   if (run_on.check.ok()) run_on.check = report_.status;
   console_.Note(RunOnLine(run_on));
-  json_ = DestinationJson(context_->plugin(), report_, counters_, &run_on);
+  json_ = DestinationJson(*context_, report_, &run_on);
   const bool wanted = migration_.verify && report_.guest->proof_follows;
   if (wanted && report_.result.outcome != VerifyOutcome::kVerified) {
     console_.Say(absl::StrCat("NOT verified: ", report_.result.text));

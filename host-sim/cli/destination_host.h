@@ -39,6 +39,8 @@ class DestinationHost {
 
   const DestinationReport& report() const { return report_; }
   const Json& json() const { return json_; }
+  // What a person reads at the end; empty if there is no guest.
+  std::string table() const;
 
  private:
   DestinationHost(CommonSettings common, MigrationSettings migration,
@@ -63,7 +65,6 @@ class DestinationHost {
   Session* session_ = nullptr;  // while it is served
   uint64_t next_progress_ns_ = 0;
   DestinationReport report_;
-  Counters counters_;
   Json json_;
 };
 

@@ -14,8 +14,29 @@
 #include "absl/strings/str_split.h"
 #include "cli/destination_host.h"
 #include "cli/host_setup.h"
+#include "report/insight.h"
 
 namespace mig::sim {
+
+namespace {
+
+// How the guest did, and a word against "verified".
+void AppendGuest(const Json& merged, std::string* table) {
+  if (const auto guest = merged.find("guest"); guest != merged.end()) {
+    absl::StrAppendFormat(
+        table, "  guest      ran on at the %s: %u steps in %.0f ms, %s; %s\n",
+        guest->value("side", ""), guest->value("steps", uint64_t{0}),
+        guest->value("ran_ms", 0.0),
+        guest->value("good", false) ? "right" : "WRONG",
+        guest->value("work", ""));
+  }
+  if (!merged.value("verified", false)) {
+    absl::StrAppend(table, "  NOT verified: ", merged.value("unverified", ""),
+                    "\n");
+  }
+}
+
+}  // namespace
 
 std::string LocalUri(const Plugin& plugin) {
   const std::vector<std::string> schemes =
@@ -47,21 +68,11 @@ Json MergeReports(const Json& source, const std::optional<Json>& destination) {
   return json;
 }
 
-std::string WholeTable(const std::string& source_table, const Json& merged) {
-  std::string table = source_table;
-  if (merged.value("outcome", "") != "migrated") return table;
-  if (const auto guest = merged.find("guest"); guest != merged.end()) {
-    absl::StrAppendFormat(
-        &table, "  guest      ran on at the %s: %u steps in %.0f ms, %s; %s\n",
-        guest->value("side", ""), guest->value("steps", uint64_t{0}),
-        guest->value("ran_ms", 0.0),
-        guest->value("good", false) ? "right" : "WRONG",
-        guest->value("work", ""));
-  }
-  if (!merged.value("verified", false)) {
-    absl::StrAppend(&table, "  NOT verified: ", merged.value("unverified", ""),
-                    "\n");
-  }
+std::string WholeTable(const SourceHost& source, const Json& merged) {
+  std::string table = source.table();
+  const bool migrated = merged.value("outcome", "") == "migrated";
+  if (migrated) AppendGuest(merged, &table);
+  absl::StrAppend(&table, InsightText(source.plugin().counters(), merged));
   return table;
 }
 
@@ -102,8 +113,7 @@ ExitCode RunInOneProcess(const RawOptions& raw, SourceHost* source) {
   if (!status.ok()) return code;
   if (code == kExitOk && there_code != kExitOk) code = kExitUnverified;
   const Json json = MergeReports(source->json(), (*destination)->json());
-  PrintToStdout(raw.json ? DumpJson(json, true)
-                         : WholeTable(source->table(), json));
+  PrintToStdout(raw.json ? DumpJson(json, true) : WholeTable(*source, json));
   return code;
 }
 

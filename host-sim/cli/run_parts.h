@@ -25,7 +25,8 @@ Json MergeReports(const Json& source, const std::optional<Json>& destination);
 
 // The source's table with what only the merged report knows: how the guest did
 // where it runs now, and a destination's word against "verified".
-std::string WholeTable(const std::string& source_table, const Json& merged);
+// Then what both transports say about themselves.
+std::string WholeTable(const SourceHost& source, const Json& merged);
 
 // Both sides on two threads of this process, for plugins that reach no further.
 // `source` is prepared; raw.uri is where to listen.

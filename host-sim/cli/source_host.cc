@@ -87,7 +87,6 @@ absl::Status SourceHost::Migrate() {
   SourceEngine engine(EngineOptions(), session->get(), InterruptFlag(),
                       memory_.get(), tracker_.get(), guest_.get(), Hooks());
   report_ = engine.Run();
-  counters_ = (*session)->Stats();
   console_.Progress("");
   return absl::OkStatus();
 }
@@ -138,8 +137,7 @@ ExitCode SourceHost::Finish() {
     console_.Say(RunOnLine(run_on));
   }
   const bool ran = !run_on.side.empty();
-  json_ = SourceJson(context_->plugin(), report_, counters_,
-                     ran ? &run_on : nullptr);
+  json_ = SourceJson(*context_, report_, ran ? &run_on : nullptr);
   switch (report_.end) {
     case SourceEnd::kMigrated:
       return migration_.verify && !IsVerified(report_) ? kExitUnverified

@@ -69,7 +69,6 @@ class SourceHost {
   std::string tracker_why_;
   uint64_t next_progress_ns_ = 0;
   SourceReport report_;
-  Counters counters_;
   Json json_;
 };
 

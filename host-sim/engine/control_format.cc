@@ -11,7 +11,7 @@
 namespace mig::sim {
 namespace {
 
-constexpr uint32_t kMagic = 0x4d475331;  // "MGS1"
+constexpr uint32_t kMagic = 0x4d475332;  // "MGS2"
 constexpr uint32_t kFlagProof = 1;
 constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
 
@@ -163,6 +163,20 @@ absl::StatusOr<ReasonMessage> ParseReason(ByteSpan data) {
   ReasonMessage message;
   message.text = reader.GetPrintable();
   if (!reader.complete()) return Refuse("REASON", data);
+  return message;
+}
+
+Bytes Encode(const PingMessage& message) {
+  WireWriter writer;
+  writer.Put(message.number);
+  return writer.Take();
+}
+
+absl::StatusOr<PingMessage> ParsePing(ByteSpan data) {
+  WireReader reader(data);
+  PingMessage message;
+  message.number = reader.Get<uint64_t>();
+  if (!reader.complete()) return Refuse("PING or PONG", data);
   return message;
 }
 

@@ -7,7 +7,7 @@
 // its range is refused, and nothing of it is used.
 //
 //   type          from  fields
-//   1 GUEST       S     u32 magic "MGS1", u32 flags (1: a proof will follow),
+//   1 GUEST       S     u32 magic "MGS2", u32 flags (1: a proof will follow),
 //                       u64 seed, string workload, string machine,
 //                       u16 count, count x {string name, u64 length,
 //                       u64 page_size, u32 backing}
@@ -20,6 +20,8 @@
 //   6 RESULT      D     u32 outcome, u64 handover_ns, u64 resumed_ns,
 //                       u64 verify_ns, string machine, string text
 //   7 REASON      D     string: why it ends without taking the guest
+//   8 PING        S     u64 number: to be given back at once
+//   9 PONG        D     the same
 //
 // `machine` is the kernel's boot id: equal ids mean one CLOCK_MONOTONIC.
 // Device state and proof are each a list of sections {u32 kind, u64 length,
@@ -50,6 +52,8 @@ enum MessageType : uint32_t {
   kPagesMessage = 5,
   kResultMessage = 6,
   kReasonMessage = 7,
+  kPingMessage = 8,
+  kPongMessage = 9,
 };
 
 inline constexpr size_t kMaxBlocks = 64;
@@ -102,6 +106,11 @@ struct ReasonMessage {
   bool operator==(const ReasonMessage&) const = default;
 };
 
+struct PingMessage {
+  uint64_t number = 0;
+  bool operator==(const PingMessage&) const = default;
+};
+
 // Each Encode makes the message's bytes; each Parse refuses with
 // InvalidArgument what is not exactly one. Any thread.
 Bytes Encode(const GuestMessage& message);
@@ -109,11 +118,13 @@ Bytes Encode(const PageQueryMessage& message);
 Bytes Encode(const PagesMessage& message);
 Bytes Encode(const ResultMessage& message);
 Bytes Encode(const ReasonMessage& message);
+Bytes Encode(const PingMessage& message);
 absl::StatusOr<GuestMessage> ParseGuest(ByteSpan data);
 absl::StatusOr<PageQueryMessage> ParsePageQuery(ByteSpan data);
 absl::StatusOr<PagesMessage> ParsePages(ByteSpan data);
 absl::StatusOr<ResultMessage> ParseResult(ByteSpan data);
 absl::StatusOr<ReasonMessage> ParseReason(ByteSpan data);
+absl::StatusOr<PingMessage> ParsePing(ByteSpan data);
 
 // This machine's boot id, "" if it has none.
 std::string MachineId();

@@ -31,6 +31,7 @@ DestinationEngine::DestinationEngine(DestinationOptions options,
     return HandleMessage(type, data);
   });
   driver_.set_tick([this] {
+    AnswerPings();
     if (hooks_.on_progress) hooks_.on_progress(driver_.state(), report_.phase);
   });
 }
@@ -48,6 +49,8 @@ DestinationReport DestinationEngine::Run() {
     const absl::string_view why = report_.status.message();
     (void)driver_.Send(kReasonMessage, Encode(ReasonMessage{std::string(why)}));
   }
+  // Closing takes registrations away.
+  report_.counters = driver_.session().Stats();
   driver_.CloseAndWait(kCloseLimitNs);
   return std::move(report_);
 }
@@ -183,6 +186,16 @@ absl::Status DestinationEngine::StartGuest() {
   return absl::OkStatus();
 }
 
+// From the tick, since a handler of messages must not send. The source has one
+// under way at a time. Without room the next tick tries again; a session that
+// fails says so by itself.
+void DestinationEngine::AnswerPings() {
+  if (!ping_.has_value()) return;
+  const Bytes answer = Encode(*ping_);
+  absl::StatusOr<bool> sent = driver_.session().Send(kPongMessage, answer);
+  if (!sent.ok() || *sent) ping_.reset();
+}
+
 absl::Status DestinationEngine::HandleMessage(uint32_t type, ByteSpan data) {
   switch (type) {
     case kGuestMessage: {
@@ -204,6 +217,12 @@ absl::Status DestinationEngine::HandleMessage(uint32_t type, ByteSpan data) {
       absl::StatusOr<PagesMessage> pages = ParsePages(data);
       if (!pages.ok()) return pages.status();
       pages_ = *std::move(pages);
+      return absl::OkStatus();
+    }
+    case kPingMessage: {
+      absl::StatusOr<PingMessage> ping = ParsePing(data);
+      if (!ping.ok()) return ping.status();
+      ping_ = *ping;
       return absl::OkStatus();
     }
     default:

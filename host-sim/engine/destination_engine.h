@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +53,8 @@ struct DestinationReport {
   std::optional<GuestMessage> guest;
   ResultMessage result;  // as it was told to the source
   CapsReport caps;
+  // The transport's, before the session was closed.
+  std::vector<std::pair<std::string, uint64_t>> counters;
 };
 
 // The destination's side of one migration. Everything but the guest happens on
@@ -92,6 +95,7 @@ class DestinationEngine {
   absl::Status Compare(const DigestTable& ours);
   absl::Status LocateMismatches(const std::vector<Region>& regions,
                                 std::string* text);
+  void AnswerPings();
   absl::Status HandleMessage(uint32_t type, ByteSpan data);
   void Enter(Phase phase);
 
@@ -102,6 +106,7 @@ class DestinationEngine {
   PieceAssembler state_{"device state"};
   PieceAssembler proof_{"proof"};
   std::optional<PagesMessage> pages_;
+  std::optional<PingMessage> ping_;  // not answered yet
   DestinationReport report_;
   bool loaded_ = false;
 };

@@ -30,6 +30,7 @@ SourceEngine::SourceEngine(SourceOptions options, Session* session,
       hooks_(std::move(hooks)),
       sender_(&driver_, memory, options_.max_bandwidth, options_.strict),
       policy_(options_.limits),
+      rtt_(&driver_),
       pending_(*memory),
       filler_(options_.device_state_bytes) {
   for (size_t i = 0; i < filler_.size(); ++i) {
@@ -45,6 +46,9 @@ SourceReport SourceEngine::Run() {
   report_.started_ns = MonotonicNs();
   Settle(Migrate());
   report_.finished_ns = MonotonicNs();
+  report_.rtt = rtt_.report();
+  // Closing takes registrations away.
+  report_.counters = driver_.session().Stats();
   driver_.CloseAndWait(kCloseLimitNs);
   return std::move(report_);
 }
@@ -114,8 +118,9 @@ absl::Status SourceEngine::AgreeOnMemory() {
   }
   if (status.ok()) status = driver_.session().Exchange();
   if (!status.ok()) return driver_.Explain(status);
-  return driver_.PumpUntil("agreeing on memory", kExchangeLimitNs,
-                           [this] { return driver_.state().blocks_ready; });
+  status = driver_.PumpUntil("agreeing on memory", kExchangeLimitNs,
+                             [this] { return driver_.state().blocks_ready; });
+  return status.ok() ? rtt_.MeasureIdle() : status;
 }
 
 absl::Status SourceEngine::FetchDirty() {
@@ -133,6 +138,11 @@ absl::Status SourceEngine::AfterBatch() {
     phase_told_ = true;
     Enter(report_.phase);
   }
+  // Never with the guest stopped: it would wait for the measurement.
+  if (report_.phase == Phase::kRound1 || report_.phase == Phase::kRounds) {
+    absl::Status status = rtt_.MayPing();
+    if (!status.ok()) return status;
+  }
   const ConvergeLimits& limits = options_.limits;
   if (limits.time_ns != 0 && limits.mode != ConvergeMode::kStop &&
       guest_.running() && MonotonicNs() - report_.started_ns > limits.time_ns) {
@@ -149,6 +159,7 @@ absl::StatusOr<RoundReport> SourceEngine::SendRound(bool final) {
   if (!final) {
     report_.phase = progress_.phase =
         number == 1 ? Phase::kRound1 : Phase::kRounds;
+    rtt_.BeginRound();
   }
   phase_told_ = final;
   progress_.round = number;
@@ -218,6 +229,7 @@ absl::Status SourceEngine::HandleMessage(uint32_t type, ByteSpan data) {
     report_.peer_reason = reason->text;
     return absl::OkStatus();
   }
+  if (type == kPongMessage) return rtt_.TakeAnswer(data);
   return absl::InvalidArgumentError(
       absl::StrCat("the destination sent a message of unknown type ", type,
                    ": run the same mig-host-sim on both sides"));

@@ -7,10 +7,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "engine/control_format.h"
+#include "engine/control_rtt.h"
 #include "engine/convergence.h"
 #include "engine/guest_port.h"
 #include "engine/phase.h"
@@ -72,6 +74,9 @@ struct SourceReport {
   absl::Status digest_status;           // why it could not find out
   std::string peer_reason;              // why it ended, in its words
   CapsReport caps;
+  RttReport rtt;  // of control messages
+  // The transport's, before the session was closed.
+  std::vector<std::pair<std::string, uint64_t>> counters;
 };
 
 // What is going on, for a progress line.
@@ -140,6 +145,7 @@ class SourceEngine {
   RoundSender sender_;
   ZeroScanner scanner_;
   ConvergencePolicy policy_;
+  ControlRtt rtt_;
   PageSet pending_;
   Bytes filler_;  // made before the guest is stopped
   SourceReport report_;

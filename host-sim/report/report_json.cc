@@ -3,8 +3,10 @@
 #include "report/report_json.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/control_rtt.h"
 #include "engine/convergence.h"
 #include "engine/mig_status.h"
+#include "report/plugin_json.h"
 
 namespace mig::sim {
 namespace {
@@ -68,6 +70,35 @@ Json CountersJson(const Counters& counters) {
   return json;
 }
 
+// Which plugin it was, and how it was set: of its options those that are not
+// as they are by default. The plugin hides what is secret.
+Json NamePlugin(const PluginContext& context) {
+  Json json;
+  json["plugin"] = context.ops().name;
+  json["plugin_version"] = context.ops().version;
+  json["plugin_path"] = context.plugin().path();
+  json["plugin_options"] = Json::object();
+  for (const Json& each : OptionsJson(context)) {
+    const std::string value = each.at("value").get<std::string>();
+    if (each.at("secret") ? value == "(set)" : value != each.at("default")) {
+      json["plugin_options"][each.at("name").get<std::string>()] = value;
+    }
+  }
+  return json;
+}
+
+// Microseconds with a digit: a round trip may be a few of them.
+double Us(uint64_t ns) { return static_cast<double>(ns / 100) / 10; }
+
+Json RttJson(const std::vector<uint64_t>& samples) {
+  Json json;
+  json["count"] = samples.size();
+  if (samples.empty()) return json;
+  json["p50_us"] = Us(*Percentile(samples, 50));
+  json["p99_us"] = Us(*Percentile(samples, 99));
+  return json;
+}
+
 Json RunOnJson(const RunOnReport& run_on) {
   Json json;
   json["side"] = run_on.side;
@@ -119,15 +150,12 @@ std::string UnverifiedReason(const SourceReport& report) {
   return std::string(report.digest_status.message());
 }
 
-Json SourceJson(const Plugin& plugin, const SourceReport& report,
-                const Counters& counters, const RunOnReport* run_on) {
+Json SourceJson(const PluginContext& context, const SourceReport& report,
+                const RunOnReport* run_on) {
   const Downtime downtime = MeasureDowntime(report);
   const uint64_t bytes = BytesSent(report);
   uint64_t round_ns = 0;
-  Json json;
-  json["plugin"] = plugin.ops().name;
-  json["plugin_version"] = plugin.ops().version;
-  json["plugin_path"] = plugin.path();
+  Json json = NamePlugin(context);
   json["side"] = "source";
   json["outcome"] = SourceEndName(report.end);
   if (!report.status.ok()) {
@@ -154,17 +182,18 @@ Json SourceJson(const Plugin& plugin, const SourceReport& report,
   json["throughput_mib_s"] = MiBPerSecond(bytes, round_ns);
   json["throttle_percent"] = report.throttle_percent;
   json["forced_stop"] = report.forced_stop;
+  json["control_rtt"]["idle"] = RttJson(report.rtt.idle);
+  json["control_rtt"]["rounds"] = RttJson(report.rtt.rounds);
   json["caps"] = CapsJson(report.caps);
-  json["counters"] = CountersJson(counters);
+  json["counters"] = CountersJson(report.counters);
   if (run_on != nullptr) json["guest"] = RunOnJson(*run_on);
   return json;
 }
 
-Json DestinationJson(const Plugin& plugin, const DestinationReport& report,
-                     const Counters& counters, const RunOnReport* run_on) {
-  Json json;
-  json["plugin"] = plugin.ops().name;
-  json["plugin_version"] = plugin.ops().version;
+Json DestinationJson(const PluginContext& context,
+                     const DestinationReport& report,
+                     const RunOnReport* run_on) {
+  Json json = NamePlugin(context);
   json["side"] = "destination";
   json["outcome"] =
       report.end == DestinationEnd::kTaken ? "migrated" : "failed";
@@ -183,7 +212,7 @@ Json DestinationJson(const Plugin& plugin, const DestinationReport& report,
   json["verify_ms"] = Ms(report.result.verify_ns);
   if (report.guest.has_value()) json["workload"] = report.guest->workload;
   json["caps"] = CapsJson(report.caps);
-  json["counters"] = CountersJson(counters);
+  json["counters"] = CountersJson(report.counters);
   if (run_on != nullptr) json["guest"] = RunOnJson(*run_on);
   return json;
 }

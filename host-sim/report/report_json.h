@@ -31,10 +31,11 @@ struct RunOnReport {
 
 // The reports as JSON. Times are in milliseconds with a fraction, sizes in
 // bytes, rates in MiB/s; docs are in the manual of mig-host-sim.
-Json SourceJson(const Plugin& plugin, const SourceReport& report,
-                const Counters& counters, const RunOnReport* run_on);
-Json DestinationJson(const Plugin& plugin, const DestinationReport& report,
-                     const Counters& counters, const RunOnReport* run_on);
+Json SourceJson(const PluginContext& context, const SourceReport& report,
+                const RunOnReport* run_on);
+Json DestinationJson(const PluginContext& context,
+                     const DestinationReport& report,
+                     const RunOnReport* run_on);
 
 // "migrated", "failed", "gave-up" or "in-doubt". Static.
 const char* SourceEndName(SourceEnd end);

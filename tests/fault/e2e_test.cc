@@ -31,9 +31,10 @@ struct Ran {
 
 // `run --json` with `more`: one object on stdout, and nothing else.
 Ran RunBoth(const Arguments& more, const TempDir& dir) {
-  Process process(dir, Join({HostSim(), "run", "--plugin", PluginName(),
-                             "--json", "--after", "100ms"},
-                            more));
+  Process process(dir,
+                  Join(Join({HostSim(), "run", "--json", "--after", "100ms"},
+                            PluginArguments()),
+                       more));
   Ran ran;
   ran.code = process.Wait(kLimit).value_or(-1);
   ran.err = process.Stderr();
@@ -84,9 +85,10 @@ class TrackerTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TrackerTest, C25FindsEveryWrite) {
   const TempDir dir;
-  Process process(dir, {HostSim(), "run", "--plugin", PluginName(), "--json",
-                        "--memory", "32M", "--tracker", GetParam(),
-                        "--workload", "uniform:rate=100M", "--after", "50ms"});
+  Process process(dir,
+                  Join(Join({HostSim(), "run"}, PluginArguments()),
+                       {"--json", "--memory", "32M", "--tracker", GetParam(),
+                        "--workload", "uniform:rate=100M", "--after", "50ms"}));
   const int code = process.Wait(kLimit).value_or(-1);
   if (code == 2) GTEST_SKIP() << process.Stderr();
   const Json json = Json::parse(process.Stdout(), nullptr, false);

@@ -47,6 +47,18 @@ std::string HostSim() { return Setting("MIG_HOST_SIM", MIG_HOST_SIM_PATH); }
 
 std::string PluginName() { return Setting("MIG_TEST_PLUGIN", "tcp"); }
 
+Arguments PluginArguments() {
+  Arguments arguments = {"--plugin", PluginName()};
+  std::istringstream options(Setting("MIG_TEST_PLUGIN_OPTIONS", ""));
+  for (std::string option; options >> option;) {
+    arguments.emplace_back("--plugin-option");
+    arguments.push_back(option);
+  }
+  return arguments;
+}
+
+std::string LocalUri() { return PluginName() + "://127.0.0.1:0"; }
+
 Arguments Join(Arguments first, const Arguments& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -54,11 +66,11 @@ Arguments Join(Arguments first, const Arguments& second) {
 
 void Migration::StartDestination(const Arguments& more,
                                  const std::string& uri) {
-  const std::string where = uri.empty() ? PluginName() + "://127.0.0.1:0" : uri;
-  const Arguments base = {HostSim(),           "destination", where,
-                          "--plugin",          PluginName(),  "--run-log",
+  const Arguments base = {HostSim(), "destination",
+                          uri.empty() ? LocalUri() : uri, "--run-log",
                           dir_.Path("run.log")};
-  destination_ = std::make_unique<Process>(dir_, Join(base, more));
+  destination_ = std::make_unique<Process>(
+      dir_, Join(Join(base, PluginArguments()), more));
   const std::string mark = "listening at ";
   ASSERT_TRUE(destination_->WaitForText(mark, kStart))
       << destination_->Stderr();
@@ -68,10 +80,10 @@ void Migration::StartDestination(const Arguments& more,
 }
 
 void Migration::StartSource(const Arguments& more) {
-  const Arguments base = {HostSim(),           "source",     address_,
-                          "--plugin",          PluginName(), "--run-log",
+  const Arguments base = {HostSim(), "source", address_, "--run-log",
                           dir_.Path("run.log")};
-  source_ = std::make_unique<Process>(dir_, Join(base, more));
+  source_ = std::make_unique<Process>(
+      dir_, Join(Join(base, PluginArguments()), more));
 }
 
 std::string Migration::Transcript() const {

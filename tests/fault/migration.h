@@ -17,6 +17,11 @@ using Arguments = std::vector<std::string>;
 // (MIG_HOST_SIM, MIG_TEST_PLUGIN) has them.
 std::string HostSim();
 std::string PluginName();
+// What chooses the plugin on a command line, with the options of
+// MIG_TEST_PLUGIN_OPTIONS (NAME=VALUE, separated by spaces).
+Arguments PluginArguments();
+// Where a destination may listen on this machine.
+std::string LocalUri();
 
 Arguments Join(Arguments first, const Arguments& second);
 

@@ -34,6 +34,8 @@ TEST(ControlFormatTest, EveryMessageReadsBackAsItWas) {
   EXPECT_EQ(*ParseResult(Encode(SomeResult())), SomeResult());
   const ReasonMessage reason = {"no memory"};
   EXPECT_EQ(*ParseReason(Encode(reason)), reason);
+  const PingMessage ping = {0x0102030405060708};
+  EXPECT_EQ(*ParsePing(Encode(ping)), ping);
 }
 
 // C29: whatever is cut off or added, the message is refused as a whole.
@@ -56,6 +58,7 @@ TEST(ControlFormatTest, C29CutOrLengthenedMessagesAreRefused) {
   ExpectOnlyExactLength(Encode(PageQueryMessage{"ram", 1, 2}), ParsePageQuery);
   ExpectOnlyExactLength(Encode(SomeResult()), ParseResult);
   ExpectOnlyExactLength(Encode(ReasonMessage{"why"}), ParseReason);
+  ExpectOnlyExactLength(Encode(PingMessage{7}), ParsePing);
 }
 
 // Any byte may be anything: nothing may crash, and what is accepted must be
