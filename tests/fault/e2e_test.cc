@@ -163,11 +163,12 @@ TEST(TransportTest, DeviceStateOfManyMessages) {
   EXPECT_GT(ran.json.value("state_bytes", 0), 40 << 20);
 }
 
-// C26: 100 MiB/s of dirt on a link of 40 MiB/s.
+// C26: 50 MiB/s of dirt on a link of 10 MiB/s: still too much for it where the
+// machine is so busy that the guest gets a quarter of that done.
 Arguments CannotConverge(const std::string& mode) {
-  return {"--memory",         "64M",
-          "--max-bandwidth",  "40M",
-          "--workload",       "uniform:rate=100M",
+  return {"--memory",         "8M",
+          "--max-bandwidth",  "10M",
+          "--workload",       "uniform:rate=50M",
           "--downtime-limit", "100ms",
           "--converge",       mode};
 }
