@@ -36,9 +36,10 @@ void LandOne(Qp* qp, size_t at) {
   qp->pending.erase(qp->pending.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-void Batch(Qp* qp, uint64_t index, const std::vector<iovec>& source) {
+void Batch(Qp* qp, uint64_t index, uint64_t from,
+           const std::vector<iovec>& source) {
   const SendRequest& request = qp->At(index);
-  uint64_t to = request.remote;
+  uint64_t to = request.remote + from;
   for (const iovec& part : source) {
     qp->batch.push_back({part.iov_base, to, part.iov_len, request.rkey, index});
     to += part.iov_len;
@@ -64,12 +65,12 @@ void Keep(Qp* qp, uint64_t index, bool relaxed, bool capture,
 
 }  // namespace
 
-void LandWrite(Qp* qp, uint64_t index, bool relaxed,
+void LandWrite(Qp* qp, uint64_t index, uint64_t from, bool relaxed,
                const std::vector<iovec>& source) {
   Node* node = qp->device->node;
   switch (node->config.landing) {
     case Landing::kEarliest:
-      Batch(qp, index, source);
+      Batch(qp, index, from, source);
       return;
     case Landing::kLatest:
       Keep(qp, index, relaxed, /*capture=*/false, source);
@@ -80,11 +81,11 @@ void LandWrite(Qp* qp, uint64_t index, bool relaxed,
   switch (node->random.Below(4)) {
     case 0:  // now; writes of one queue pair land in order
       LandAll(qp);
-      Batch(qp, index, source);
+      Batch(qp, index, from, source);
       return;
     case 1:  // now, and read and written once more later
       LandAll(qp);
-      Batch(qp, index, source);
+      Batch(qp, index, from, source);
       Keep(qp, index, relaxed, /*capture=*/false, source);
       return;
     case 2:  // read now, lands later

@@ -16,9 +16,10 @@
 
 namespace mig::soft {
 
-// A write that the other end accepted: lands it, or keeps it for later.
-// `relaxed`: the memory there was registered with relaxed ordering.
-void LandWrite(Qp* qp, uint64_t index, bool relaxed,
+// A write that the other end accepted, or its part from byte `from` on: lands
+// it, or keeps it for later (whole ones only). `relaxed`: the memory there was
+// registered with relaxed ordering.
+void LandWrite(Qp* qp, uint64_t index, uint64_t from, bool relaxed,
                const std::vector<iovec>& source);
 // Places what is batched. Returns the index of the first request that could
 // not be placed, with *answer; qp->executed if there was none.

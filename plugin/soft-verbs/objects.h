@@ -142,6 +142,8 @@ struct Qp : ibv_qp {
   uint64_t blocked_until_ns = 0;
   uint32_t attempts = 0;      // of the next request, unanswered
   uint32_t rnr_attempts = 0;  // of the next request, not ready
+  uint64_t drive_left = 0;    // bytes that this Drive may still move
+  uint64_t head_moved = 0;    // bytes of the next request that have landed
   std::vector<Placement> batch;
   std::vector<iovec> bytes;     // of the next request
   std::vector<iovec> receives;  // of the receive that is taken

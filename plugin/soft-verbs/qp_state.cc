@@ -55,6 +55,7 @@ void ResetQueues(Qp* qp) {
   qp->posted = qp->executed = qp->reported = qp->freed = 0;
   qp->recv_posted = qp->recv_taken = qp->recv_freed = 0;
   qp->attempts = qp->rnr_attempts = 0;
+  qp->head_moved = 0;
   qp->blocked_until_ns = 0;
   qp->remote.reset();
   qp->remote_process = false;

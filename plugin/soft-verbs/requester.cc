@@ -84,6 +84,7 @@ void Executed(Qp* qp, uint64_t now) {
   ++qp->executed;
   qp->attempts = 0;
   qp->rnr_attempts = 0;
+  qp->head_moved = 0;
 }
 
 // Places what is batched. False: one of them failed, and is the head again.
@@ -92,6 +93,7 @@ bool Flush(Qp* qp, uint64_t now) {
   const uint64_t first_bad = PlaceBatch(qp, &answer);
   if (first_bad == qp->executed) return true;
   qp->executed = first_bad;
+  qp->head_moved = 0;
   return OnAnswer(qp, answer, now);
 }
 
@@ -131,20 +133,54 @@ bool Deliver(Qp* qp, uint64_t now) {
   return OnAnswer(qp, qp->remote->Deliver(message), now);
 }
 
+// Places what is batched, part of the head included: it must be known as done
+// meanwhile, and is put back. False: one of them failed.
+bool FlushWithHead(Qp* qp, uint64_t now) {
+  ++qp->executed;
+  const bool placed = Flush(qp, now);
+  if (placed) --qp->executed;
+  return placed;
+}
+
+bool MayMoveInParts(const Qp* qp, const SendRequest& request) {
+  return qp->device->node->config.landing == Landing::kEarliest &&
+         request.opcode == IBV_WR_RDMA_WRITE;
+}
+
+// Leaves of the head's bytes those that this Drive may move, after those that
+// were moved. Returns how many these are.
+uint64_t CutHead(Qp* qp, uint64_t length) {
+  const uint64_t part = std::min(length - qp->head_moved, qp->drive_left);
+  uint64_t skip = qp->head_moved;
+  uint64_t left = part;
+  std::erase_if(qp->bytes, [&](iovec& piece) {
+    const uint64_t before = std::min<uint64_t>(skip, piece.iov_len);
+    const uint64_t taken = std::min<uint64_t>(left, piece.iov_len - before);
+    skip -= before;
+    left -= taken;
+    piece = {static_cast<std::byte*>(piece.iov_base) + before, taken};
+    return taken == 0;
+  });
+  return part;
+}
+
 bool Write(Qp* qp, uint64_t now) {
   const SendRequest& request = qp->At(qp->executed);
   const Answer answer =
       qp->remote->CheckWrite(request.remote, request.rkey, request.length);
   if (!answer.done()) return Flush(qp, now) && OnAnswer(qp, answer, now);
-  if (request.length > 0) {
-    LandWrite(qp, qp->executed, answer.relaxed, qp->bytes);
+  uint64_t part = request.length;
+  if (MayMoveInParts(qp, request)) part = CutHead(qp, request.length);
+  if (part > 0) {
+    LandWrite(qp, qp->executed, qp->head_moved, answer.relaxed, qp->bytes);
+  }
+  qp->drive_left -= std::min(part, qp->drive_left);
+  if (MayMoveInParts(qp, request) && qp->head_moved + part < request.length) {
+    if (FlushWithHead(qp, now)) qp->head_moved += part;
+    return false;
   }
   if (request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
-    // Flushing must know the head as done, and put it back if it was not.
-    ++qp->executed;
-    const bool placed = Flush(qp, now);
-    if (placed) --qp->executed;
-    return placed && Deliver(qp, now);
+    return FlushWithHead(qp, now) && Deliver(qp, now);
   }
   return true;
 }
@@ -230,16 +266,17 @@ uint64_t HeadDueNs(Qp* qp) {
 }
 
 // A queue pair moves as much in one Drive, and the rest in the next: its user
-// must not wait for gigabytes that a real device would move by itself.
-constexpr uint64_t kDriveBytes = 16u << 20;
+// must not wait for gigabytes that a real device would move by itself, nor a
+// message on another queue pair.
+constexpr uint64_t kDriveBytes = 2u << 20;
 
 bool Execute(Qp* qp, uint64_t now, uint64_t most) {
   if (qp->state != IBV_QPS_RTS || qp->remote == nullptr) return false;
   const uint64_t before = qp->executed;
-  uint64_t bytes = 0;
+  const uint64_t moved = qp->head_moved;
+  qp->drive_left = kDriveBytes;
   for (; most > 0 && qp->executed < qp->posted; --most) {
-    if (now < HeadDueNs(qp) || bytes >= kDriveBytes) break;
-    bytes += qp->At(qp->executed).length;
+    if (now < HeadDueNs(qp) || qp->drive_left == 0) break;
     // The last retransmission has got no answer either.
     if (qp->attempts > qp->retry_count) {
       if (Flush(qp, now)) Fail(qp, IBV_WC_RETRY_EXC_ERR, now);
@@ -248,7 +285,7 @@ bool Execute(Qp* qp, uint64_t now, uint64_t most) {
     if (!ExecuteHead(qp, now) || qp->state != IBV_QPS_RTS) break;
   }
   Flush(qp, now);
-  return qp->executed != before;
+  return qp->executed != before || qp->head_moved != moved;
 }
 
 ibv_wc_opcode OpcodeOf(const SendRequest& request) {

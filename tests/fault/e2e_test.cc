@@ -158,7 +158,9 @@ TEST(TransportTest, ExamplePluginInOneProcess) {
 
 TEST(TransportTest, DeviceStateOfManyMessages) {
   const TempDir dir;
-  const Ran ran = RunBoth({"--memory", "16M", "--device-state", "40M"}, dir);
+  const Ran ran = RunBoth({"--memory", "16M", "--device-state", "40M",
+                           "--workload", "uniform:rate=2M"},
+                          dir);
   ExpectVerified(ran);
   EXPECT_GT(ran.json.value("state_bytes", 0), 40 << 20);
 }
@@ -206,12 +208,20 @@ TEST(ConvergeTest, TheTimeLimitEndsALongRound) {
   const Ran ran =
       RunBoth(Join(CannotConverge("throttle"), {"--time-limit", "300ms"}), dir);
   EXPECT_EQ(ran.code, kCancelled) << ran.err;
-  EXPECT_LT(ran.json.value("total_ms", 1e9), 1500.0);
+  EXPECT_LT(ran.json.value("total_ms", 1e9), 3000.0);
 }
 
-const Arguments kShort = {"--plugin-option", "peer-timeout=1s",
-                          "--after",         "50ms",
-                          "--peer-wait",     "5s"};
+// A sanitizer's process on a busy machine may be silent for a second.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr char kPeerTimeout[] = "peer-timeout=3s";
+constexpr char kThreePeerTimeouts[] = "9s";
+#else
+constexpr char kPeerTimeout[] = "peer-timeout=1s";
+constexpr char kThreePeerTimeouts[] = "3s";
+#endif
+
+const Arguments kShort = {"--plugin-option", kPeerTimeout, "--after", "50ms",
+                          "--peer-wait",     "15s"};
 
 TEST(InterruptTest, SigintCancelsAndTheGuestStays) {
   Migration migration;
@@ -235,7 +245,8 @@ TEST(InterruptTest, SigtermEndsAWaitingDestination) {
 
 TEST(HostBusyTest, C36LoadingTakesThreePeerTimeouts) {
   Migration migration;
-  migration.StartDestination(Join(kShort, {"--load-delay", "3s"}));
+  migration.StartDestination(
+      Join(kShort, {"--load-delay", kThreePeerTimeouts}));
   migration.StartSource(Join(kShort, {"--memory", "8M"}));
   EXPECT_EQ(migration.source().Wait(kLimit), kOk) << migration.Transcript();
   EXPECT_EQ(migration.destination().Wait(kLimit), kOk);
@@ -244,9 +255,9 @@ TEST(HostBusyTest, C36LoadingTakesThreePeerTimeouts) {
 TEST(HostBusyTest, C36WithoutHostBusyTheSourceEndsInTheBound) {
   Migration migration;
   migration.StartDestination(
-      Join(kShort, {"--load-delay", "3s", "--no-host-busy"}));
+      Join(kShort, {"--load-delay", kThreePeerTimeouts, "--no-host-busy"}));
   migration.StartSource(Join(kShort, {"--memory", "8M"}));
-  const std::optional<int> code = migration.source().Wait(Millis(8000));
+  const std::optional<int> code = migration.source().Wait(Millis(30000));
   ASSERT_TRUE(code.has_value());
   EXPECT_NE(*code, kOk) << migration.Transcript();
   ASSERT_TRUE(migration.destination().Wait(kLimit).has_value());

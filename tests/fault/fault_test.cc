@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,13 +28,13 @@ constexpr int kOk = 0, kFailed = 1, kInDoubt = 3, kUnverified = 4;
 constexpr Millis kBound(20000);
 constexpr Millis kReach(60000);
 
-// A sanitizer's process may take seconds to come so far that it connects, and
-// as long to make its device state.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// On a busy machine a source may take seconds to come so far that it connects.
 constexpr char kPeerWait[] = "12s";
+
+// And a sanitizer's as long to make its device state.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr char kDeviceState[] = "16M";
 #else
-constexpr char kPeerWait[] = "3s";
 constexpr char kDeviceState[] = "64M";
 #endif
 
@@ -60,6 +61,11 @@ struct Fault {
   const char* phase;
   int signal;
 };
+
+// For the list of tests.
+void PrintTo(const Fault& fault, std::ostream* out) {
+  *out << (fault.signal == SIGKILL ? "SIGKILL" : "SIGSTOP");
+}
 
 // Until when a failure is certainly before the handover.
 bool BeforeHandover(const Fault& fault) {

@@ -45,14 +45,19 @@ std::vector<Interval> ReadIntervals(const std::string& log) {
 
 std::string HostSim() { return Setting("MIG_HOST_SIM", MIG_HOST_SIM_PATH); }
 
-std::string PluginName() { return Setting("MIG_TEST_PLUGIN", "tcp"); }
+std::string PluginName() {
+  const std::string plugin = Setting("MIG_TEST_PLUGIN", "tcp");
+  return plugin.substr(0, plugin.find(' '));
+}
 
 Arguments PluginArguments() {
-  Arguments arguments = {"--plugin", PluginName()};
-  std::istringstream options(Setting("MIG_TEST_PLUGIN_OPTIONS", ""));
-  for (std::string option; options >> option;) {
+  std::istringstream words(Setting("MIG_TEST_PLUGIN", "tcp"));
+  std::string word;
+  words >> word;
+  Arguments arguments = {"--plugin", word};
+  while (words >> word) {
     arguments.emplace_back("--plugin-option");
-    arguments.push_back(option);
+    arguments.push_back(word);
   }
   return arguments;
 }

@@ -13,12 +13,10 @@ namespace mig::test {
 
 using Arguments = std::vector<std::string>;
 
-// The program under test and the plugin, as the build or the environment
-// (MIG_HOST_SIM, MIG_TEST_PLUGIN) has them.
+// The program under test, as the build or MIG_HOST_SIM has it.
 std::string HostSim();
+// What it migrates over: MIG_TEST_PLUGIN, "NAME [OPTION=VALUE ...]".
 std::string PluginName();
-// What chooses the plugin on a command line, with the options of
-// MIG_TEST_PLUGIN_OPTIONS (NAME=VALUE, separated by spaces).
 Arguments PluginArguments();
 // Where a destination may listen on this machine.
 std::string LocalUri();

@@ -82,6 +82,36 @@ TEST_F(TransferTest, WriteLandsAndCompletesOnlyAtItsSource) {
   EXPECT_EQ(to[4096], 0);
 }
 
+// A device moves a long write by itself, packet by packet, among other work.
+TEST_F(TransferTest, ALongWriteIsMovedInPartsAndArrivesWhole) {
+  from.resize(5 * (1 << 20) + 3);
+  to.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<uint8_t>(i * 7 >> 3);
+  Start();
+  ASSERT_EQ(Write(5, from.size()), 0);
+  int drives = 0;
+  for (; source.Poll().empty() && drives < 100; ++drives) source.verbs->Drive();
+  EXPECT_GE(drives, 3);
+  EXPECT_LT(drives, 100);
+  EXPECT_EQ(from, to);
+}
+
+// Its first part is in place when the peer's key goes: the write fails as one.
+TEST_F(TransferTest, ALongWriteFailsWhereItsKeyGoesHalfWay) {
+  from.resize(5 << 20, 3);
+  to.resize(from.size());
+  Start();
+  ASSERT_EQ(Write(5, from.size()), 0);
+  source.verbs->Drive();
+  EXPECT_THAT(source.Poll(), IsEmpty());
+  ASSERT_EQ(target.verbs->DeregMr(target_mr), 0);
+  std::erase(target.mrs, target_mr);
+  Drive();
+  EXPECT_THAT(Statuses(source.Poll()), ElementsAre(IBV_WC_REM_ACCESS_ERR));
+  EXPECT_EQ(to.back(), 0);
+}
+
 TEST_F(TransferTest, SendTakesAReceiveAndCarriesItsLength) {
   Start();
   ASSERT_EQ(Receive(7), 0);
