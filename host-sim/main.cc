@@ -10,7 +10,8 @@
 // much that tsan may have forgotten its side; then the sending one tells.
 extern "C" __attribute__((visibility("default"))) const char*
 __tsan_default_suppressions() {
-  return "race:Workload::Step\nrace:tcp::SocketStream::Write\n";
+  return "race:Workload::Step\nrace:tcp::SocketStream::Write\n"
+         "race:soft::PlaceBatch\n";
 }
 extern "C" __attribute__((visibility("default"))) const char*
 __tsan_default_options() {

@@ -158,9 +158,10 @@ TEST(TransportTest, ExamplePluginInOneProcess) {
 
 TEST(TransportTest, DeviceStateOfManyMessages) {
   const TempDir dir;
-  const Ran ran = RunBoth({"--memory", "16M", "--device-state", "40M",
-                           "--workload", "uniform:rate=2M"},
-                          dir);
+  const Ran ran =
+      RunBoth({"--memory", "16M", "--device-state", "40M", "--workload",
+               "uniform:rate=2M", "--downtime-limit", "5s"},
+              dir);
   ExpectVerified(ran);
   EXPECT_GT(ran.json.value("state_bytes", 0), 40 << 20);
 }
