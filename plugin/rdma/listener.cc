@@ -46,6 +46,8 @@ class Listener final : public Opener, public CmHandler {
  private:
   absl::Status Bind(absl::string_view uri, const HostPort& at);
   absl::Status BindTo(const SocketAddress& address);
+  absl::Status BindToGid(absl::string_view uri, const HostPort& at,
+                         const SocketAddress& asked);
   void Refuse(CmQp* qp, const absl::Status& why);
   absl::Status AddControl(std::unique_ptr<CmQp>* qp, const PrivateData& data);
   absl::Status AddData(std::unique_ptr<CmQp>* qp, const PrivateData& data);
@@ -102,6 +104,9 @@ absl::Status Listener::Bind(absl::string_view uri, const HostPort& at) {
                                   "': give a numeric address of this machine, "
                                   "localhost, or none for all"));
   }
+  if (settings_.tuning.gid_index >= 0) {
+    return BindToGid(uri, at, addresses->front());
+  }
   // A machine without IPv6 still has every IPv4 address.
   if (at.host.empty()) {
     auto any4 = mig::Resolve("0.0.0.0", at.port, /*passive=*/true,
@@ -117,6 +122,21 @@ absl::Status Listener::Bind(absl::string_view uri, const HostPort& at) {
     if (id_ != nullptr) io_.verbs->CmDestroyId(std::exchange(id_, nullptr));
   }
   return status;
+}
+
+// The address of the GID, with the port of `asked`.
+absl::Status Listener::BindToGid(absl::string_view uri, const HostPort& at,
+                                 const SocketAddress& asked) {
+  SocketAddress address = settings_.tuning.source_address;
+  // The port is in the same place in both families.
+  reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port =
+      reinterpret_cast<const sockaddr_in*>(&asked.storage)->sin_port;
+  const std::string own = FormatUri(address);
+  if (at.host.empty() || own == FormatUri(asked)) return BindTo(address);
+  return MakeError(MIG_E_URI,
+                   absl::StrCat("can't listen at '", uri, "': gid index ",
+                                settings_.tuning.gid_index, " means ", own,
+                                ": give that one, or no host"));
 }
 
 absl::Status Listener::BindTo(const SocketAddress& address) {

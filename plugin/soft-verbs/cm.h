@@ -112,6 +112,9 @@ struct CmId : rdma_cm_id {
   bool fails = false;  // a fault: the connection will not come about
   uint8_t ack_timeout = 0;
   bool has_ack_timeout = false;
+  uint8_t traffic_class = 0;
+  // Number of the queue pair that the user moves itself, in place of `qp`.
+  uint32_t told_qp = 0;
   uint8_t retry_count = 7;
   uint8_t rnr_retry = 7;
 };
@@ -139,12 +142,22 @@ Device* DeviceOfConnection(Node* node, const sockaddr_storage& address);
 // False without file descriptors for a context.
 bool SetDevice(CmId* id, Device* device);
 void Enter(CmId* id, CmState state);
+// The queue pair of the connection, attached to the id or told by its number;
+// null if there is none. And the way back.
+Qp* QpOf(const CmId* id);
+CmId* IdOf(const Qp* qp);
+// rdma_init_qp_attr.
+int InitQpAttributes(const CmId* id, ibv_qp_attr* attr, int* mask);
+// The path to the other end, as the system would choose it.
+ibv_ah_attr PathOf(const CmId* id);
 
 // -- Connections (cm_connect.cc) ----------------------------------------------
 int Connect(CmId* id, const rdma_conn_param* param);
 int Accept(CmId* id, const rdma_conn_param* param);
 int Reject(CmId* id, const void* data, uint8_t length);
 int Disconnect(CmId* id);
+// rdma_establish, of an id whose queue pair the user moves.
+int Establish(CmId* id);
 // A message has arrived.
 void OnMessage(CmId* id, const CmMessage& message);
 // One has arrived for an id that is no more.

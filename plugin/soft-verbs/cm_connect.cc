@@ -42,6 +42,7 @@ bool Activate(CmId* id) {
   if (id->qp == nullptr || id->qp->state == IBV_QPS_ERR) return true;
   Qp* qp = ToQp(id->qp);
   qp->dest_qp = id->peer_qp;
+  qp->path = PathOf(id);
   qp->retry_count = id->retry_count & 7;
   qp->rnr_retry = id->rnr_retry & 7;
   if (id->has_ack_timeout) qp->timeout = id->ack_timeout;
@@ -55,6 +56,15 @@ bool Activate(CmId* id) {
   qp->state = IBV_QPS_RTS;
   PublishState(qp);
   return true;
+}
+
+// A queue pair that the user moves knows nobody in other processes.
+bool GiveWire(CmId* id) {
+  Qp* const qp = QpOf(id);
+  if (qp == nullptr || id->wire == nullptr) return true;
+  qp->remote = id->wire->MakeEnd(Iwarp(id));
+  qp->remote_process = qp->remote != nullptr;
+  return qp->remote_process;
 }
 
 void FailQp(CmId* id) {
@@ -206,6 +216,7 @@ int Connect(CmId* id, const rdma_conn_param* param) {
   }
   id->fails = id->node->faults.Hits(Fault::Kind::kConnectError);
   const bool rejected = id->node->faults.Hits(Fault::Kind::kReject);
+  if (param != nullptr && id->qp == nullptr) id->told_qp = param->qp_num;
   Enter(id, CmState::kConnecting);
   SendToSelf(id, Kind::kTimeout, id->node->config.cm_timeout_ns);
   if (rejected) {
@@ -222,7 +233,8 @@ int Accept(CmId* id, const rdma_conn_param* param) {
   if (param != nullptr && param->private_data_len > kReplyData) return EINVAL;
   if (ToContext(id->verbs)->dead) return ENODEV;
   if (param != nullptr) id->rnr_retry = param->rnr_retry_count;
-  if (!Activate(id)) return ECONNABORTED;
+  if (param != nullptr && id->qp == nullptr) id->told_qp = param->qp_num;
+  if (!(id->qp != nullptr ? Activate(id) : GiveWire(id))) return ECONNABORTED;
   Enter(id, CmState::kAccepting);
   SendToPeer(id, MakeMessage(id, Kind::kReply, param));
   SendToSelf(id, Kind::kTimeout, id->node->config.cm_timeout_ns);
@@ -265,6 +277,14 @@ int Disconnect(CmId* id) {
     default:
       return EINVAL;
   }
+}
+
+int Establish(CmId* id) {
+  if (id->qp != nullptr || id->state != CmState::kReplied) return EINVAL;
+  if (!GiveWire(id)) return ECONNABORTED;
+  Enter(id, CmState::kConnected);
+  SendToPeer(id, MakeMessage(id, Kind::kReady, nullptr));
+  return 0;
 }
 
 CmId* OnRequest(CmId* listener, const CmMessage& message) {
@@ -333,9 +353,8 @@ void OnStray(Fabric* fabric, const CmMessage& message, uint64_t now) {
 
 void OnPeerGone(CmId* id) {
   // It may have died at work.
-  if (id->qp != nullptr && ToQp(id->qp)->share != nullptr) {
-    ToQp(id->qp)->share->header().busy = 0;
-  }
+  Qp* const qp = QpOf(id);
+  if (qp != nullptr && qp->share != nullptr) qp->share->header().busy = 0;
   switch (id->state) {
     case CmState::kConnecting:
     case CmState::kAccepting:

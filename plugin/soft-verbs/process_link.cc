@@ -114,9 +114,8 @@ std::vector<OwnedFd> DescriptorsOf(msghdr* header) {
 
 // What the other side needs to work on a queue pair.
 std::vector<int> DescriptorsFor(const CmId* id) {
-  if (id->qp == nullptr) return {};
-  const Qp* qp = ToQp(id->qp);
-  if (qp->share == nullptr) return {};
+  const Qp* qp = id == nullptr ? nullptr : QpOf(id);
+  if (qp == nullptr || qp->share == nullptr) return {};
   std::vector<int> fds = {qp->device->memory_file.get(), qp->share->fd()};
   if (qp->recv_cq->channel != nullptr) {
     fds.push_back(qp->recv_cq->channel->fd);
