@@ -62,8 +62,10 @@ class CmWire {
   // `from` may be null of what needs no queue pair.
   virtual void Send(CmId* from, const CmMessage& message) = 0;
   // Whether the other side has sent its queue pair, and its memory can be
-  // reached; if not, it was logged why.
+  // reached.
   virtual bool reachable() const = 0;
+  // Why not, and what to do: a reason that fits into a reject; "" if unknown.
+  virtual const std::string& refusal() const = 0;
   // The queue pair at the other end; once.
   virtual std::unique_ptr<RemoteEnd> MakeEnd(bool iwarp) = 0;
 };
@@ -164,6 +166,8 @@ void OnMessage(CmId* id, const CmMessage& message);
 void OnStray(Fabric* fabric, const CmMessage& message, uint64_t now);
 // A request from a wire, for a listener.
 CmId* OnRequest(CmId* listener, const CmMessage& message);
+// A reject with that reason, "" for what a stack says where nobody listens.
+CmMessage RejectFor(const std::string& reason);
 // The process at the other end is gone.
 void OnPeerGone(CmId* id);
 // The user has retrieved the event that ends the active side's connecting.

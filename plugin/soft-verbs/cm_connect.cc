@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Connections: request, reply, ready, reject, and disconnect.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -85,10 +86,16 @@ void OnReply(CmId* id, const CmMessage& message) {
   if (id->fails || (id->wire != nullptr && !id->wire->reachable())) {
     Enter(id, CmState::kClosed);
     FailQp(id);
-    CmMessage reject = MakeMessage(id, Kind::kReject, nullptr);
+    const std::string why =
+        id->wire != nullptr ? id->wire->refusal() : std::string();
+    CmMessage reject = RejectFor(why);
     reject.status = kRejectByUser;
+    if (why.empty()) {
+      PushEvent(id, RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL);
+    } else {
+      PushEvent(id, RDMA_CM_EVENT_REJECTED, kRejectByUser, &reject);
+    }
     SendToPeer(id, std::move(reject));
-    PushEvent(id, RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL);
     return;
   }
   Enter(id, CmState::kReplied);
@@ -189,17 +196,16 @@ void Request(CmId* id, CmMessage request) {
     return;
   }
   ProcessPort* process = id->node->process.get();
-  const int error =
-      process == nullptr ? ECONNREFUSED : process->Connect(id, request);
+  std::string refusal;
+  const int error = process == nullptr
+                        ? ECONNREFUSED
+                        : process->Connect(id, request, &refusal);
   // Sent, or nobody to answer it.
-  if (error != ECONNREFUSED) return;
+  if (error != ECONNREFUSED && refusal.empty()) return;
   // The peer's stack answers in the place of a listener.
-  CmMessage reject;
-  reject.kind = Kind::kReject;
-  reject.status = kRejectNoService;
   id->node->fabric->Schedule(
       id->node->host->NowNs() + 2 * id->node->config.cm_delay_ns, id->number,
-      std::move(reject));
+      RejectFor(refusal));
 }
 
 }  // namespace
@@ -349,6 +355,15 @@ void OnStray(Fabric* fabric, const CmMessage& message, uint64_t now) {
     return;
   }
   fabric->Schedule(now, message.from, std::move(answer));
+}
+
+CmMessage RejectFor(const std::string& reason) {
+  CmMessage reject;
+  reject.kind = Kind::kReject;
+  reject.status = reason.empty() ? kRejectNoService : kRejectByUser;
+  reject.data.assign(reason.begin(), reason.end());
+  reject.data.resize(std::min(reject.data.size(), kRejectData));
+  return reject;
 }
 
 void OnPeerGone(CmId* id) {
