@@ -55,6 +55,7 @@ bool CmEvents::Next(CmEvent* event, CmHandler** handler) {
   event->private_data.clear();
   const auto* data = static_cast<const uint8_t*>(raw->param.conn.private_data);
   const bool connecting = raw->event == RDMA_CM_EVENT_CONNECT_REQUEST ||
+                          raw->event == RDMA_CM_EVENT_CONNECT_RESPONSE ||
                           raw->event == RDMA_CM_EVENT_ESTABLISHED ||
                           raw->event == RDMA_CM_EVENT_REJECTED;
   if (connecting && data != nullptr) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "rdma/qp_mover.h"
 #include "verbs/verbs_error.h"
 
 namespace mig::rdma {
@@ -44,7 +45,13 @@ class CmQp::Maker final : public QpMaker {
     if (failure != 0) return failure;
     return extended ? MakeExtended(cap) : MakePlain(cap);
   }
-  void Unmake() override { owner_->verbs_->CmDestroyQp(owner_->id_); }
+  void Unmake() override {
+    if (owner_->own_qp_ == nullptr) {
+      owner_->verbs_->CmDestroyQp(owner_->id_);
+      return;
+    }
+    owner_->verbs_->DestroyQp(std::exchange(owner_->own_qp_, nullptr));
+  }
 
  private:
   int MakeCq(uint32_t entries) {
@@ -67,8 +74,14 @@ class CmQp::Maker final : public QpMaker {
     attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     attr.pd = pd_;
     attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE;
-    const int failure = verbs::ErrnoOfCall(
-        [&] { return owner_->verbs_->CmCreateQpEx(owner_->id_, &attr); });
+    const int failure =
+        owner_->moves_qp()
+            ? MakeOwn([&] {
+                return owner_->verbs_->CreateQpEx(owner_->id_->verbs, &attr);
+              })
+            : verbs::ErrnoOfCall([&] {
+                return owner_->verbs_->CmCreateQpEx(owner_->id_, &attr);
+              });
     if (failure == 0) *cap = attr.cap;
     return failure;
   }
@@ -77,9 +90,22 @@ class CmQp::Maker final : public QpMaker {
     attr.send_cq = attr.recv_cq = owner_->cq_.cq;
     attr.cap = *cap;
     attr.qp_type = IBV_QPT_RC;
-    const int failure = verbs::ErrnoOfCall(
-        [&] { return owner_->verbs_->CmCreateQp(owner_->id_, pd_, &attr); });
+    const int failure =
+        owner_->moves_qp()
+            ? MakeOwn([&] { return owner_->verbs_->CreateQp(pd_, &attr); })
+            : verbs::ErrnoOfCall([&] {
+                return owner_->verbs_->CmCreateQp(owner_->id_, pd_, &attr);
+              });
     if (failure == 0) *cap = attr.cap;
+    return failure;
+  }
+  template <typename Create>
+  int MakeOwn(Create create) {
+    int failure = 0;
+    owner_->own_qp_ = verbs::ObjectOfCall(&failure, create);
+    if (owner_->own_qp_ == nullptr) return failure;
+    failure = MoveToInit(owner_->verbs_, owner_->id_, owner_->own_qp_);
+    if (failure != 0) Unmake();
     return failure;
   }
 
@@ -132,6 +158,7 @@ std::unique_ptr<CmQp> CmQp::Adopt(verbs::Verbs* verbs, rdma_cm_id* id,
 
 CmQp::~CmQp() {
   if (id_ == nullptr) return;
+  if (own_qp_ != nullptr) verbs_->DestroyQp(own_qp_);
   if (id_->qp != nullptr) verbs_->CmDestroyQp(id_);
   if (cq_.cq != nullptr) verbs_->DestroyCq(cq_.cq);
   verbs_->CmDestroyId(id_);
@@ -162,13 +189,66 @@ absl::Status CmQp::CheckDevice() const {
                                   "one of those that probe shows"));
   }
   const char* const name = verbs_->GetDeviceName(id_->verbs->device);
-  if (tuning_.device.empty() || tuning_.device == name) {
+  if (!tuning_.device.empty() && tuning_.device != name) {
+    return MakeError(
+        MIG_E_DEVICE,
+        absl::StrCat("the ", what_, " connection came up on device ", name,
+                     ", and device=", tuning_.device,
+                     " was asked for: use an address of that one"));
+  }
+  if (tuning_.port != 0 && tuning_.port != id_->port_num) {
+    return MakeError(MIG_E_DEVICE,
+                     absl::StrCat("the ", what_, " connection came up on port ",
+                                  id_->port_num, " of device ", name,
+                                  ", and port=", tuning_.port,
+                                  " was asked for: use an address of that "
+                                  "one"));
+  }
+  return CheckServiceLevel();
+}
+
+absl::Status CmQp::CheckServiceLevel() const {
+  if (!moves_qp()) return absl::OkStatus();
+  if (iwarp()) {
+    return MakeError(MIG_E_UNSUPPORTED,
+                     absl::StrCat("service-level=", tuning_.service_level,
+                                  " was asked for, and iWARP has none: leave "
+                                  "it out, and use traffic-class"));
+  }
+  constexpr int kMostOnEthernet = 7;  // the three bits of IEEE 802.1Q
+  ibv_port_attr port = {};
+  const int failure = verbs::ErrnoOfCall(
+      [&] { return verbs_->QueryPort(id_->verbs, id_->port_num, &port); });
+  if (failure != 0) return Failed("told its kind of link", failure);
+  if (port.link_layer != IBV_LINK_LAYER_ETHERNET ||
+      tuning_.service_level <= kMostOnEthernet) {
     return absl::OkStatus();
   }
-  return MakeError(MIG_E_DEVICE,
-                   absl::StrCat("the ", what_, " connection came up on device ",
-                                name, ", and device=", tuning_.device,
-                                " was asked for: use an address of that one"));
+  return MakeError(
+      MIG_E_OPTION,
+      absl::StrCat("service-level=", tuning_.service_level,
+                   " is more than the priorities of Ethernet, 0 to ",
+                   kMostOnEthernet, ": choose one of those"));
+}
+
+// The address decides which GID it is, but the system which of its versions.
+absl::Status CmQp::CheckGid() {
+  if (tuning_.gid_index < 0 || qp() == nullptr) return absl::OkStatus();
+  ibv_qp_attr attr = {};
+  ibv_qp_init_attr init = {};
+  const int failure = verbs::ErrnoOfCall(
+      [&] { return verbs_->QueryQp(qp(), &attr, IBV_QP_AV, &init); });
+  if (failure != 0) return Failed("asked for its GID", failure);
+  const int got = attr.ah_attr.grh.sgid_index;
+  if (attr.ah_attr.is_global == 0 || got == tuning_.gid_index) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      MIG_E_DEVICE,
+      absl::StrCat("the ", what_, " connection came up with GID index ", got,
+                   ", and gid index ", tuning_.gid_index,
+                   " was asked for: set default_roce_mode of the device to "
+                   "\"RoCE v2\" (configfs rdma_cm), or leave gid out"));
 }
 
 absl::Status CmQp::ResolveRoute() {
@@ -202,6 +282,7 @@ rdma_conn_param CmQp::Parameters(std::span<const uint8_t> private_data) const {
   param.initiator_depth = 1;
   param.retry_count = tuning_.retry_count;
   param.rnr_retry_count = std::min<uint8_t>(tuning_.rnr_retry, 6);
+  if (own_qp_ != nullptr) param.qp_num = own_qp_->qp_num;
   return param;
 }
 
@@ -216,8 +297,14 @@ absl::Status CmQp::Connect(std::span<const uint8_t> private_data) {
 
 absl::Status CmQp::Accept(std::span<const uint8_t> private_data) {
   rdma_conn_param param = Parameters(private_data);
-  const int failure =
-      verbs::ErrnoOfCall([&] { return verbs_->CmAccept(id_, &param); });
+  int failure = 0;
+  if (own_qp_ != nullptr) {
+    failure = MoveToRts(verbs_, id_, own_qp_,
+                        static_cast<uint8_t>(tuning_.service_level));
+  }
+  if (failure == 0) {
+    failure = verbs::ErrnoOfCall([&] { return verbs_->CmAccept(id_, &param); });
+  }
   if (failure != 0) return Failed("accepted", failure);
   SetRnrTimer();
   state_ = CmState::kConnecting;
@@ -226,10 +313,10 @@ absl::Status CmQp::Accept(std::span<const uint8_t> private_data) {
 
 // The system sets 0, which is 655 ms. iWARP has no such timer.
 void CmQp::SetRnrTimer() {
-  if (id_->qp == nullptr || iwarp()) return;
+  if (qp() == nullptr || iwarp()) return;
   ibv_qp_attr attr = {};
   attr.min_rnr_timer = tuning_.min_rnr_timer;
-  verbs_->ModifyQp(id_->qp, &attr, IBV_QP_MIN_RNR_TIMER);
+  verbs_->ModifyQp(qp(), &attr, IBV_QP_MIN_RNR_TIMER);
 }
 
 void CmQp::Reject(absl::string_view reason) {
@@ -239,15 +326,16 @@ void CmQp::Reject(absl::string_view reason) {
 }
 
 void CmQp::Break() {
-  if (id_->qp == nullptr) return;
+  if (qp() == nullptr) return;
   ibv_qp_attr attr = {};
   attr.qp_state = IBV_QPS_ERR;
-  verbs_->ModifyQp(id_->qp, &attr, IBV_QP_STATE);
+  verbs_->ModifyQp(qp(), &attr, IBV_QP_STATE);
 }
 
 void CmQp::Disconnect() {
   if (std::exchange(disconnected_, true)) return;
   if (state_ == CmState::kResolving) return;
+  if (own_qp_ != nullptr) Break();
   verbs_->CmDisconnect(id_);
 }
 
@@ -269,6 +357,18 @@ bool CmQp::Arm() {
 void CmQp::End(const absl::Status& why) {
   if (state_ != CmState::kEnded) failure_ = why;
   state_ = CmState::kEnded;
+  // librdmacm does so with those that are attached.
+  if (own_qp_ != nullptr) Break();
+}
+
+// Of a queue pair that this moves, the connecting side.
+void CmQp::Establish() {
+  int failure = MoveToRts(verbs_, id_, own_qp_,
+                          static_cast<uint8_t>(tuning_.service_level));
+  if (failure == 0) {
+    failure = verbs::ErrnoOfCall([&] { return verbs_->CmEstablish(id_); });
+  }
+  if (failure != 0) End(Failed("established", failure));
 }
 
 void CmQp::OnRejected(const CmEvent& event) {
@@ -297,12 +397,19 @@ void CmQp::OnCmEvent(const CmEvent& event) {
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
       state_ = CmState::kRouteResolved;
       return;
-    case RDMA_CM_EVENT_ESTABLISHED:
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:
+      if (state_ != CmState::kConnecting || own_qp_ == nullptr) return;
+      Establish();
+      [[fallthrough]];
+    case RDMA_CM_EVENT_ESTABLISHED: {
       if (state_ != CmState::kConnecting) return;
       if (!event.private_data.empty()) peer_data_ = event.private_data;
       SetRnrTimer();
+      const absl::Status gid = CheckGid();
+      if (!gid.ok()) return End(gid);
       state_ = CmState::kEstablished;
       return;
+    }
     case RDMA_CM_EVENT_REJECTED:
       return OnRejected(event);
     case RDMA_CM_EVENT_DISCONNECTED:

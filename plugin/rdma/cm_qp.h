@@ -31,8 +31,13 @@ struct CmTuning {
   uint8_t ack_timeout = 14;      // 4.096 us << 14 = 67 ms
   uint8_t min_rnr_timer = 12;    // 0.64 ms
   uint8_t traffic_class = 0;     // 0: the system's
+  int service_level = -1;        // 0..15; -1: the system's
   std::string device;            // the only one that may be used; "" any
+  uint8_t port = 0;              // the same of its ports; 0: any
   SocketAddress source_address;  // size 0: the system's choice
+  // The index of the GID whose address that is, and which has to come of it;
+  // -1: any. A listener listens at that address, too.
+  int gid_index = -1;
 };
 
 enum class CmState {
@@ -84,7 +89,7 @@ class CmQp final : public CmHandler {
   const std::vector<uint8_t>& peer_data() const { return peer_data_; }
   rdma_cm_id* id() { return id_; }
   ibv_context* context() { return id_->verbs; }
-  ibv_qp* qp() { return id_->qp; }
+  ibv_qp* qp() const { return own_qp_ != nullptr ? own_qp_ : id_->qp; }
   ibv_cq* cq() { return cq_.cq; }
   const QpGrant& grant() const { return grant_; }
   // What may be used: no more than was granted, nor than the completion queue
@@ -110,6 +115,10 @@ class CmQp final : public CmHandler {
   void End(const absl::Status& why);
   void OnRejected(const CmEvent& event);
   absl::Status CheckDevice() const;
+  absl::Status CheckServiceLevel() const;
+  absl::Status CheckGid();
+  bool moves_qp() const { return tuning_.service_level >= 0; }
+  void Establish();
   void SetOptions();
   void SetRnrTimer();
   bool iwarp() const {
@@ -122,6 +131,8 @@ class CmQp final : public CmHandler {
   const CmTuning tuning_;
   const std::string what_;
   rdma_cm_id* id_ = nullptr;
+  // In place of the id's own, where this moves it: see qp_mover.h.
+  ibv_qp* own_qp_ = nullptr;
   WakingCq cq_;
   QpGrant grant_;
   CmState state_ = CmState::kResolving;

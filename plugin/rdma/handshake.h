@@ -37,6 +37,8 @@ class Handshake final : public FrameHandler {
   // agreed with, so that a listening session ends too.
   void Fail(const absl::Status& why);
   bool fatal() const { return fatal_; }
+  // The peer has said a valid hello.
+  bool spoke() const { return theirs_.has_value(); }
 
   // The proof for data queue pair `index`, of the side that connects or not.
   absl::StatusOr<std::array<uint8_t, kShortMacSize>> DataMac(

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/newcomers.h"
 #include "rdma/handshake.h"
 #include "rdma/opener.h"
 #include "verbs/verbs_error.h"
@@ -13,11 +15,18 @@
 namespace mig::rdma {
 namespace {
 
-// How many peers may be in the handshake at a time; one more ends the oldest,
-// so that silent strangers can't keep the right peer out (C37).
-constexpr size_t kMaxPending = 8;
+// Peers that were refused and are told why, at a time.
+constexpr size_t kMostLeaving = 8;
+// Requests that wait for a place in the handshake: ids without a queue pair.
+constexpr size_t kMostWaiting = 32;
 constexpr int kBacklog = 32;
 constexpr int kPollBudget = 32;
+
+// A request that no place in the handshake was free for.
+struct Waiting {
+  std::unique_ptr<CmQp> qp;
+  PrivateData data;
+};
 
 // A control connection that is not agreed yet.
 struct Pending {
@@ -46,8 +55,14 @@ class Listener final : public Opener, public CmHandler {
  private:
   absl::Status Bind(absl::string_view uri, const HostPort& at);
   absl::Status BindTo(const SocketAddress& address);
+  absl::Status BindToGid(absl::string_view uri, const HostPort& at,
+                         const SocketAddress& asked);
   void Refuse(CmQp* qp, const absl::Status& why);
   absl::Status AddControl(std::unique_ptr<CmQp>* qp, const PrivateData& data);
+  absl::Status StartHandshake(std::unique_ptr<CmQp>* qp,
+                              const PrivateData& data);
+  bool MakeRoom(uint64_t now_ns);
+  void StepWaiting(uint64_t now_ns);
   absl::Status AddData(std::unique_ptr<CmQp>* qp, const PrivateData& data);
   absl::Status CheckData(const PrivateData& data) const;
   // The peer's failure in the handshake, OK while it runs or has agreed.
@@ -64,6 +79,8 @@ class Listener final : public Opener, public CmHandler {
   rdma_cm_id* id_ = nullptr;
   std::string local_uri_;
   std::vector<std::unique_ptr<Pending>> pending_;  // oldest first
+  std::deque<Waiting> waiting_;
+  uint64_t room_ns_ = MIG_NO_DEADLINE;  // when there may be room for those
   std::vector<std::unique_ptr<Pending>> leaving_;  // told why, and then gone
   std::unique_ptr<Pending> agreed_;
   std::vector<std::unique_ptr<CmQp>> data_;  // by index, null: not here yet
@@ -72,6 +89,7 @@ class Listener final : public Opener, public CmHandler {
 
 Listener::~Listener() {
   pending_.clear();
+  waiting_.clear();
   leaving_.clear();
   if (id_ != nullptr) io_.verbs->CmDestroyId(id_);
 }
@@ -102,6 +120,9 @@ absl::Status Listener::Bind(absl::string_view uri, const HostPort& at) {
                                   "': give a numeric address of this machine, "
                                   "localhost, or none for all"));
   }
+  if (settings_.tuning.gid_index >= 0) {
+    return BindToGid(uri, at, addresses->front());
+  }
   // A machine without IPv6 still has every IPv4 address.
   if (at.host.empty()) {
     auto any4 = mig::Resolve("0.0.0.0", at.port, /*passive=*/true,
@@ -117,6 +138,21 @@ absl::Status Listener::Bind(absl::string_view uri, const HostPort& at) {
     if (id_ != nullptr) io_.verbs->CmDestroyId(std::exchange(id_, nullptr));
   }
   return status;
+}
+
+// The address of the GID, with the port of `asked`.
+absl::Status Listener::BindToGid(absl::string_view uri, const HostPort& at,
+                                 const SocketAddress& asked) {
+  SocketAddress address = settings_.tuning.source_address;
+  // The port is in the same place in both families.
+  reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port =
+      reinterpret_cast<const sockaddr_in*>(&asked.storage)->sin_port;
+  const std::string own = FormatUri(address);
+  if (at.host.empty() || own == FormatUri(asked)) return BindTo(address);
+  return MakeError(MIG_E_URI,
+                   absl::StrCat("can't listen at '", uri, "': gid index ",
+                                settings_.tuning.gid_index, " means ", own,
+                                ": give that one, or no host"));
 }
 
 absl::Status Listener::BindTo(const SocketAddress& address) {
@@ -182,13 +218,51 @@ absl::Status Listener::AddControl(std::unique_ptr<CmQp>* qp,
     return MakeError(MIG_E_PEER_FAILED,
                      "this destination has its source already");
   }
-  if (pending_.size() == kMaxPending) {
-    ++*refused_;
-    io_.host->Log(MIG_LOG_WARNING,
-                  absl::StrCat("too many peers in the handshake: dropped ",
-                               pending_.front()->peer));
-    pending_.erase(pending_.begin());
+  if (waiting_.empty() && MakeRoom(io_.host->NowNs())) {
+    return StartHandshake(qp, data);
   }
+  if (waiting_.size() == kMostWaiting) {
+    return MakeError(MIG_E_PEER_FAILED,
+                     "too many peers are in the handshake: try again in a "
+                     "moment");
+  }
+  waiting_.push_back({std::move(*qp), data});
+  return absl::OkStatus();
+}
+
+bool Listener::MakeRoom(uint64_t now_ns) {
+  room_ns_ = MIG_NO_DEADLINE;
+  if (pending_.size() < kMostInHandshake) return true;
+  std::vector<Newcomer> newcomers;
+  newcomers.reserve(pending_.size());
+  for (const auto& pending : pending_) {
+    newcomers.push_back({pending->deadline_ns, pending->handshake->spoke()});
+  }
+  const size_t silent =
+      PickSilent(newcomers, settings_.handshake_timeout_ns, now_ns, &room_ns_);
+  if (silent == SIZE_MAX) return false;
+  ++*refused_;
+  io_.host->Log(MIG_LOG_WARNING,
+                absl::StrCat("too many peers in the handshake: dropped ",
+                             pending_[silent]->peer, ", which said nothing"));
+  pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(silent));
+  return true;
+}
+
+void Listener::StepWaiting(uint64_t now_ns) {
+  std::erase_if(waiting_, [](const Waiting& one) {
+    return one.qp->state() == CmState::kEnded;
+  });
+  while (!waiting_.empty() && MakeRoom(now_ns)) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    const absl::Status status = StartHandshake(&next.qp, next.data);
+    if (!status.ok() && next.qp != nullptr) Refuse(next.qp.get(), status);
+  }
+}
+
+absl::Status Listener::StartHandshake(std::unique_ptr<CmQp>* qp,
+                                      const PrivateData& data) {
   auto pending = std::make_unique<Pending>();
   pending->peer = FormatUri((*qp)->peer_address());
   pending->session = data.session;
@@ -287,6 +361,7 @@ absl::Status Listener::StepHandshakes(uint64_t now_ns) {
           agreed_->handshake->agreement().max_message);
       data_.resize(agreed_->handshake->agreement().data_qps);
       pending_.clear();
+      waiting_.clear();
       return absl::OkStatus();
     }
     if (status.ok()) {
@@ -302,9 +377,11 @@ absl::Status Listener::StepHandshakes(uint64_t now_ns) {
     Leave(std::move(leaver), why, now_ns);
     if (!fatal) continue;
     pending_.clear();
+    waiting_.clear();
     over_ = why;
     break;
   }
+  StepWaiting(now_ns);
   StepLeaving(now_ns);
   return !over_.ok() && leaving_.empty() ? over_ : absl::OkStatus();
 }
@@ -317,7 +394,7 @@ void Listener::Leave(std::unique_ptr<Pending> pending, const absl::Status& why,
                 absl::StrCat("refused a peer: ", why.message()));
   pending->link->channel().StopReading();
   pending->deadline_ns = now_ns + kLastWordNs;
-  if (leaving_.size() == kMaxPending) leaving_.erase(leaving_.begin());
+  if (leaving_.size() == kMostLeaving) leaving_.erase(leaving_.begin());
   leaving_.push_back(std::move(pending));
 }
 
@@ -382,6 +459,7 @@ bool Listener::HasWork() {
 uint64_t Listener::DeadlineNs() const {
   uint64_t deadline = MIG_NO_DEADLINE;
   if (agreed_ != nullptr) deadline = agreed_->deadline_ns;
+  if (!waiting_.empty()) deadline = std::min(deadline, room_ns_);
   for (const auto& pending : pending_) {
     deadline = std::min(deadline, pending->deadline_ns);
   }

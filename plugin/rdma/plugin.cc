@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/abi_glue.h"
@@ -21,6 +22,7 @@
 #include "common/options.h"
 #include "common/session_options.h"
 #include "rdma/counters.h"
+#include "rdma/gid.h"
 #include "rdma/probe.h"
 #include "rdma/session.h"
 #include "soft-verbs/soft_verbs.h"
@@ -28,6 +30,8 @@
 
 namespace mig::rdma {
 namespace {
+
+constexpr int kMaxServiceLevel = 15;
 
 constexpr std::array kOptions = {
     mig_option{"device", "", "a device's name, or soft[:MODEL[,NAME=VALUE]...]",
@@ -51,6 +55,17 @@ constexpr std::array kOptions = {
                MIG_OPTION_STRING, 0},
     mig_option{"source-address", "", "a numeric address",
                "local address to connect from; empty: the system's choice",
+               MIG_OPTION_STRING, 0},
+    mig_option{"port", "0", "0..255", "the only port of the device; 0: any",
+               MIG_OPTION_INTEGER, 0},
+    mig_option{"gid", "", "an index, a GID, or the IPv4 address in one",
+               "RoCE v2 GID to connect from or listen at, by the address in "
+               "it; empty: the system's choice",
+               MIG_OPTION_STRING, 0},
+    mig_option{"service-level", "", "0..15",
+               "of this side's packets: on InfiniBand one that the subnet "
+               "manager allows between the two, on Ethernet the priority 0..7, "
+               "on iWARP there is none; empty: the system's",
                MIG_OPTION_STRING, 0},
     mig_option{"traffic-class", "0", "0..255",
                "of the IP header (DSCP << 2); 0: the system's",
@@ -119,7 +134,8 @@ class Context {
   }
   std::string SoftConfig() const;
   absl::StatusOr<std::shared_ptr<DevicePool>> Pool();
-  absl::Status FillTuning(CmTuning* tuning) const;
+  absl::Status FillTuning(verbs::Verbs* verbs, CmTuning* tuning) const;
+  absl::Status FillSource(verbs::Verbs* verbs, CmTuning* tuning) const;
 
   const Host host_;
   Options options_;
@@ -175,11 +191,41 @@ absl::StatusOr<std::shared_ptr<DevicePool>> Context::Pool() {
   return pool;
 }
 
-absl::Status Context::FillTuning(CmTuning* tuning) const {
+absl::Status Context::FillTuning(verbs::Verbs* verbs, CmTuning* tuning) const {
   if (!soft()) tuning->device = options_.Text("device");
+  tuning->port = static_cast<uint8_t>(options_.Number("port"));
+  const std::string& level = options_.Text("service-level");
+  if (!level.empty() &&
+      (!absl::SimpleAtoi(level, &tuning->service_level) ||
+       tuning->service_level < 0 || tuning->service_level > kMaxServiceLevel)) {
+    return MakeError(
+        MIG_E_OPTION,
+        absl::StrCat("service-level '", level, "' does not exist: give 0 to ",
+                     kMaxServiceLevel, ", or nothing for the system's"));
+  }
   tuning->traffic_class =
       static_cast<uint8_t>(options_.Number("traffic-class"));
+  return FillSource(verbs, tuning);
+}
+
+absl::Status Context::FillSource(verbs::Verbs* verbs, CmTuning* tuning) const {
   const std::string& from = options_.Text("source-address");
+  const std::string& gid = options_.Text("gid");
+  if (!from.empty() && !gid.empty()) {
+    return MakeError(MIG_E_OPTION,
+                     absl::StrCat("source-address '", from, "' and gid '", gid,
+                                  "' both choose the address to connect from: "
+                                  "leave one out"));
+  }
+  if (!gid.empty()) {
+    auto found = FindGid(verbs, tuning->device, tuning->port, gid);
+    if (!found.ok()) return found.status();
+    tuning->device = found->device;
+    tuning->port = found->port;
+    tuning->gid_index = static_cast<int>(found->index);
+    tuning->source_address = found->address;
+    return absl::OkStatus();
+  }
   if (from.empty()) return absl::OkStatus();
   const auto addresses = mig::Resolve(from, "0", /*passive=*/false,
                                       /*numeric_only=*/true);
@@ -200,7 +246,9 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
   if (!key.ok()) return key.status();
   SessionSettings settings;
   settings.opener.key = *std::move(key);
-  MIG_RETURN_IF_ERROR(FillTuning(&settings.opener.tuning));
+  auto pool = Pool();
+  if (!pool.ok()) return pool.status();
+  MIG_RETURN_IF_ERROR(FillTuning((*pool)->verbs(), &settings.opener.tuning));
   const uint64_t chunk = options_.Number("chunk-size");
   if (!std::has_single_bit(chunk)) {
     return MakeError(MIG_E_OPTION,
@@ -235,8 +283,6 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
   settings.writer.one_write_per_chunk =
       options_.Text("writes-per-chunk") == "1";
   settings.writer.drain_at_flush = options_.Text("drain") == "iterate";
-  auto pool = Pool();
-  if (!pool.ok()) return pool.status();
   return Session::Create(&host_, *std::move(pool), std::move(settings));
 }
 

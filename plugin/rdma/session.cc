@@ -82,7 +82,8 @@ absl::Status Session::Connect(absl::string_view uri) {
 
 absl::Status Session::AddBlock(const struct mig_block& block) {
   MIG_RETURN_IF_ERROR(rules_.CheckAddBlock());
-  return blocks_.Add(block, /*pins=*/true);
+  // Pages that the device faults in may be replaced: it is told.
+  return blocks_.Add(block, /*pins=*/!pool_->settings().on_demand);
 }
 
 void Session::BeginRemoval(Block* block) {

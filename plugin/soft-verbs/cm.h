@@ -62,8 +62,10 @@ class CmWire {
   // `from` may be null of what needs no queue pair.
   virtual void Send(CmId* from, const CmMessage& message) = 0;
   // Whether the other side has sent its queue pair, and its memory can be
-  // reached; if not, it was logged why.
+  // reached.
   virtual bool reachable() const = 0;
+  // Why not, and what to do: a reason that fits into a reject; "" if unknown.
+  virtual const std::string& refusal() const = 0;
   // The queue pair at the other end; once.
   virtual std::unique_ptr<RemoteEnd> MakeEnd(bool iwarp) = 0;
 };
@@ -112,6 +114,9 @@ struct CmId : rdma_cm_id {
   bool fails = false;  // a fault: the connection will not come about
   uint8_t ack_timeout = 0;
   bool has_ack_timeout = false;
+  uint8_t traffic_class = 0;
+  // Number of the queue pair that the user moves itself, in place of `qp`.
+  uint32_t told_qp = 0;
   uint8_t retry_count = 7;
   uint8_t rnr_retry = 7;
 };
@@ -139,18 +144,30 @@ Device* DeviceOfConnection(Node* node, const sockaddr_storage& address);
 // False without file descriptors for a context.
 bool SetDevice(CmId* id, Device* device);
 void Enter(CmId* id, CmState state);
+// The queue pair of the connection, attached to the id or told by its number;
+// null if there is none. And the way back.
+Qp* QpOf(const CmId* id);
+CmId* IdOf(const Qp* qp);
+// rdma_init_qp_attr.
+int InitQpAttributes(const CmId* id, ibv_qp_attr* attr, int* mask);
+// The path to the other end, as the system would choose it.
+ibv_ah_attr PathOf(const CmId* id);
 
 // -- Connections (cm_connect.cc) ----------------------------------------------
 int Connect(CmId* id, const rdma_conn_param* param);
 int Accept(CmId* id, const rdma_conn_param* param);
 int Reject(CmId* id, const void* data, uint8_t length);
 int Disconnect(CmId* id);
+// rdma_establish, of an id whose queue pair the user moves.
+int Establish(CmId* id);
 // A message has arrived.
 void OnMessage(CmId* id, const CmMessage& message);
 // One has arrived for an id that is no more.
 void OnStray(Fabric* fabric, const CmMessage& message, uint64_t now);
 // A request from a wire, for a listener.
 CmId* OnRequest(CmId* listener, const CmMessage& message);
+// A reject with that reason, "" for what a stack says where nobody listens.
+CmMessage RejectFor(const std::string& reason);
 // The process at the other end is gone.
 void OnPeerGone(CmId* id);
 // The user has retrieved the event that ends the active side's connecting.

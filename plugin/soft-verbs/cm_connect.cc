@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Connections: request, reply, ready, reject, and disconnect.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -42,6 +43,7 @@ bool Activate(CmId* id) {
   if (id->qp == nullptr || id->qp->state == IBV_QPS_ERR) return true;
   Qp* qp = ToQp(id->qp);
   qp->dest_qp = id->peer_qp;
+  qp->path = PathOf(id);
   qp->retry_count = id->retry_count & 7;
   qp->rnr_retry = id->rnr_retry & 7;
   if (id->has_ack_timeout) qp->timeout = id->ack_timeout;
@@ -55,6 +57,15 @@ bool Activate(CmId* id) {
   qp->state = IBV_QPS_RTS;
   PublishState(qp);
   return true;
+}
+
+// A queue pair that the user moves knows nobody in other processes.
+bool GiveWire(CmId* id) {
+  Qp* const qp = QpOf(id);
+  if (qp == nullptr || id->wire == nullptr) return true;
+  qp->remote = id->wire->MakeEnd(Iwarp(id));
+  qp->remote_process = qp->remote != nullptr;
+  return qp->remote_process;
 }
 
 void FailQp(CmId* id) {
@@ -75,10 +86,16 @@ void OnReply(CmId* id, const CmMessage& message) {
   if (id->fails || (id->wire != nullptr && !id->wire->reachable())) {
     Enter(id, CmState::kClosed);
     FailQp(id);
-    CmMessage reject = MakeMessage(id, Kind::kReject, nullptr);
+    const std::string why =
+        id->wire != nullptr ? id->wire->refusal() : std::string();
+    CmMessage reject = RejectFor(why);
     reject.status = kRejectByUser;
+    if (why.empty()) {
+      PushEvent(id, RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL);
+    } else {
+      PushEvent(id, RDMA_CM_EVENT_REJECTED, kRejectByUser, &reject);
+    }
     SendToPeer(id, std::move(reject));
-    PushEvent(id, RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL);
     return;
   }
   Enter(id, CmState::kReplied);
@@ -179,17 +196,16 @@ void Request(CmId* id, CmMessage request) {
     return;
   }
   ProcessPort* process = id->node->process.get();
-  const int error =
-      process == nullptr ? ECONNREFUSED : process->Connect(id, request);
+  std::string refusal;
+  const int error = process == nullptr
+                        ? ECONNREFUSED
+                        : process->Connect(id, request, &refusal);
   // Sent, or nobody to answer it.
-  if (error != ECONNREFUSED) return;
+  if (error != ECONNREFUSED && refusal.empty()) return;
   // The peer's stack answers in the place of a listener.
-  CmMessage reject;
-  reject.kind = Kind::kReject;
-  reject.status = kRejectNoService;
   id->node->fabric->Schedule(
       id->node->host->NowNs() + 2 * id->node->config.cm_delay_ns, id->number,
-      std::move(reject));
+      RejectFor(refusal));
 }
 
 }  // namespace
@@ -206,6 +222,7 @@ int Connect(CmId* id, const rdma_conn_param* param) {
   }
   id->fails = id->node->faults.Hits(Fault::Kind::kConnectError);
   const bool rejected = id->node->faults.Hits(Fault::Kind::kReject);
+  if (param != nullptr && id->qp == nullptr) id->told_qp = param->qp_num;
   Enter(id, CmState::kConnecting);
   SendToSelf(id, Kind::kTimeout, id->node->config.cm_timeout_ns);
   if (rejected) {
@@ -222,7 +239,8 @@ int Accept(CmId* id, const rdma_conn_param* param) {
   if (param != nullptr && param->private_data_len > kReplyData) return EINVAL;
   if (ToContext(id->verbs)->dead) return ENODEV;
   if (param != nullptr) id->rnr_retry = param->rnr_retry_count;
-  if (!Activate(id)) return ECONNABORTED;
+  if (param != nullptr && id->qp == nullptr) id->told_qp = param->qp_num;
+  if (!(id->qp != nullptr ? Activate(id) : GiveWire(id))) return ECONNABORTED;
   Enter(id, CmState::kAccepting);
   SendToPeer(id, MakeMessage(id, Kind::kReply, param));
   SendToSelf(id, Kind::kTimeout, id->node->config.cm_timeout_ns);
@@ -265,6 +283,14 @@ int Disconnect(CmId* id) {
     default:
       return EINVAL;
   }
+}
+
+int Establish(CmId* id) {
+  if (id->qp != nullptr || id->state != CmState::kReplied) return EINVAL;
+  if (!GiveWire(id)) return ECONNABORTED;
+  Enter(id, CmState::kConnected);
+  SendToPeer(id, MakeMessage(id, Kind::kReady, nullptr));
+  return 0;
 }
 
 CmId* OnRequest(CmId* listener, const CmMessage& message) {
@@ -331,11 +357,19 @@ void OnStray(Fabric* fabric, const CmMessage& message, uint64_t now) {
   fabric->Schedule(now, message.from, std::move(answer));
 }
 
+CmMessage RejectFor(const std::string& reason) {
+  CmMessage reject;
+  reject.kind = Kind::kReject;
+  reject.status = reason.empty() ? kRejectNoService : kRejectByUser;
+  reject.data.assign(reason.begin(), reason.end());
+  reject.data.resize(std::min(reject.data.size(), kRejectData));
+  return reject;
+}
+
 void OnPeerGone(CmId* id) {
   // It may have died at work.
-  if (id->qp != nullptr && ToQp(id->qp)->share != nullptr) {
-    ToQp(id->qp)->share->header().busy = 0;
-  }
+  Qp* const qp = QpOf(id);
+  if (qp != nullptr && qp->share != nullptr) qp->share->header().busy = 0;
   switch (id->state) {
     case CmState::kConnecting:
     case CmState::kAccepting:

@@ -136,6 +136,22 @@ bool SetDevice(CmId* id, Device* device) {
   return true;
 }
 
+Qp* QpOf(const CmId* id) {
+  if (id->qp != nullptr) return ToQp(id->qp);
+  Qp* const told =
+      id->told_qp != 0 ? id->node->fabric->FindQp(id->told_qp) : nullptr;
+  return told != nullptr && told->device->node == id->node ? told : nullptr;
+}
+
+CmId* IdOf(const Qp* qp) {
+  if (qp->cm != nullptr) return qp->cm;
+  const Node* const node = qp->device->node;
+  for (const auto& [number, id] : node->fabric->ids()) {
+    if (id->node == node && id->told_qp == qp->qp_num) return id;
+  }
+  return nullptr;
+}
+
 void Enter(CmId* id, CmState state) {
   id->state = state;
   ++id->epoch;
@@ -279,7 +295,9 @@ int SetIdOption(CmId* id, int level, int name, const void* value,
   if (level != RDMA_OPTION_ID) return ENOSYS;
   switch (name) {
     case RDMA_OPTION_ID_TOS:
-      return length == sizeof(uint8_t) ? 0 : EINVAL;
+      if (length != sizeof(uint8_t)) return EINVAL;
+      id->traffic_class = *static_cast<const uint8_t*>(value);
+      return 0;
     case RDMA_OPTION_ID_REUSEADDR:
     case RDMA_OPTION_ID_AFONLY:
       return length == sizeof(int) ? 0 : EINVAL;

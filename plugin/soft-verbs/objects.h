@@ -121,6 +121,7 @@ struct Qp : ibv_qp {
 
   // Set by ModifyQp or by the connection manager.
   uint32_t dest_qp = 0;
+  ibv_ah_attr path = {};
   uint32_t access = 0;
   uint8_t min_rnr_timer = 0;
   uint8_t timeout = 14;

@@ -85,7 +85,7 @@ Answer ProcessEnd::CheckAccess(uint64_t address, uint32_t rkey, uint64_t length,
 
 Answer ProcessEnd::OnError(int error) {
   if (error == ESRCH) return Answer::Lost();  // it has just died
-  link_->LogUnreachable(error);
+  link_->SetUnreachable(error);
   return Answer::Refused(IBV_WC_REM_OP_ERR);
 }
 

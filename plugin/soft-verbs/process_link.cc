@@ -114,9 +114,8 @@ std::vector<OwnedFd> DescriptorsOf(msghdr* header) {
 
 // What the other side needs to work on a queue pair.
 std::vector<int> DescriptorsFor(const CmId* id) {
-  if (id->qp == nullptr) return {};
-  const Qp* qp = ToQp(id->qp);
-  if (qp->share == nullptr) return {};
+  const Qp* qp = id == nullptr ? nullptr : QpOf(id);
+  if (qp == nullptr || qp->share == nullptr) return {};
   std::vector<int> fds = {qp->device->memory_file.get(), qp->share->fd()};
   if (qp->recv_cq->channel != nullptr) {
     fds.push_back(qp->recv_cq->channel->fd);
@@ -138,22 +137,21 @@ std::shared_ptr<ProcessLink> ProcessLink::Make(OwnedFd socket,
   if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     return nullptr;
   }
-  if (peer.uid != geteuid()) {
-    host->Log(
-        MIG_LOG_WARNING,
-        absl::StrCat("soft device: refused a process of user ", peer.uid,
-                     "; both sides must run as one user, here ", geteuid()));
-    return nullptr;
-  }
-  if (peer.pid <= 0) {
-    host->Log(MIG_LOG_ERROR,
-              "soft device: the peer is in another PID namespace; run both "
-              "sides in one");
-    return nullptr;
-  }
-  AllowAccessBy(peer.pid);
   std::shared_ptr<ProcessLink> link(
       new ProcessLink(std::move(socket), host, peer.pid));
+  if (peer.uid != geteuid()) {
+    link->Refuse(absl::StrCat("one side runs as user ", geteuid(),
+                              ", the other as ", peer.uid,
+                              ": run both as one user"));
+    return link;
+  }
+  if (peer.pid <= 0) {
+    link->Refuse(
+        "the two sides are in different PID namespaces: run both in one "
+        "container");
+    return link;
+  }
+  AllowAccessBy(peer.pid);
   // Not a secret: only a value that is hardly there by chance.
   link->cookie_ = host->NowNs() ^ reinterpret_cast<uint64_t>(link.get());
   return link;
@@ -199,8 +197,14 @@ ProcessLink::Received ProcessLink::Receive(CmMessage* message) {
   header.msg_iovlen = 1;
   header.msg_control = control;
   header.msg_controllen = sizeof(control);
-  const ssize_t got =
-      recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  constexpr int kFlags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+  ssize_t got = recvmsg(socket_.get(), &header, kFlags);
+  // Told once where the peer left with something unread; its last word, why it
+  // did, comes after.
+  if (got < 0 && errno == ECONNRESET) {
+    header.msg_controllen = sizeof(control);
+    got = recvmsg(socket_.get(), &header, kFlags);
+  }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     return Received::kNothing;
   }
@@ -237,24 +241,25 @@ bool ProcessLink::Probe(uint64_t address, uint64_t value) {
       read == value) {
     return true;
   }
-  LogUnreachable(errno);
+  SetUnreachable(errno);
   return false;
 }
 
-void ProcessLink::LogUnreachable(int error) {
-  if (logged_) return;
-  logged_ = true;
-  host_->Log(
-      MIG_LOG_ERROR,
-      absl::StrCat(
-          "soft device: the memory of process ", pid_,
-          " can't be reached: ", ErrnoText(error),
-          error == EPERM || error == ENOSYS
-              ? "; run both sides in one container and as one user, let "
-                "seccomp "
-                "allow process_vm_writev, and set kernel.yama.ptrace_scope to "
-                "0 or 1"
-              : ""));
+void ProcessLink::Refuse(std::string why) {
+  if (!refusal_.empty()) return;
+  refusal_ = absl::StrCat("soft device: ", why);
+  host_->Log(MIG_LOG_ERROR, refusal_);
+}
+
+void ProcessLink::SetUnreachable(int error) {
+  if (error == EPERM || error == ENOSYS) {
+    Refuse(
+        "process_vm_writev is forbidden: it needs one user, seccomp's leave, "
+        "kernel.yama.ptrace_scope 0 or 1, and PR_SET_DUMPABLE 1");
+    return;
+  }
+  Refuse(absl::StrCat("the memory of process ", pid_,
+                      " can't be reached: ", ErrnoText(error)));
 }
 
 void ProcessLink::Wake() const {

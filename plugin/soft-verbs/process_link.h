@@ -29,8 +29,9 @@ std::string ListenerName(const std::string& address, uint16_t port);
 class ProcessLink final : public CmWire,
                           public std::enable_shared_from_this<ProcessLink> {
  public:
-  // Takes the socket over. Null if its other end is of another user, or in a
-  // place that this process can't see; the reason is logged.
+  // Takes the socket over. Null without knowing whose it is. A link to another
+  // user, or to a place that this process can't see, has a refusal() from the
+  // start, and is of no use but to send that.
   static std::shared_ptr<ProcessLink> Make(OwnedFd socket, const Host* host);
   ~ProcessLink() override;
 
@@ -46,6 +47,7 @@ class ProcessLink final : public CmWire,
   Received Receive(CmMessage* message);
 
   bool reachable() const override { return reachable_; }
+  const std::string& refusal() const override { return refusal_; }
   std::unique_ptr<RemoteEnd> MakeEnd(bool iwarp) override;
 
   const Host* host() const { return host_; }
@@ -57,21 +59,23 @@ class ProcessLink final : public CmWire,
   }
   // Wakes whoever sleeps on the other side's completion channel.
   void Wake() const;
-  // Logs why memory over there can't be reached, and what to do; once.
-  void LogUnreachable(int error);
+  // Notes and logs why memory over there can't be reached, and what to do; the
+  // first time.
+  void SetUnreachable(int error);
 
  private:
   ProcessLink(OwnedFd socket, const Host* host, pid_t pid)
       : socket_(std::move(socket)), host_(host), pid_(pid) {}
   bool TakeDescriptors(std::vector<OwnedFd> fds);
   bool Probe(uint64_t address, uint64_t value);
+  void Refuse(std::string why);
 
   OwnedFd socket_;
   const Host* host_;
   pid_t pid_;
   bool dead_ = false;
-  bool logged_ = false;
   bool reachable_ = false;
+  std::string refusal_;
   uint64_t cookie_ = 0;  // what the peer reads to see that it can
   OwnedFd wake_;
   SharedMapping memory_;

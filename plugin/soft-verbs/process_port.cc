@@ -41,6 +41,10 @@ int ConnectTo(int fd, const std::string& address, uint16_t port) {
   return connect(fd, reinterpret_cast<sockaddr*>(&name), size) == 0 ? 0 : errno;
 }
 
+void SendReject(ProcessLink* link) {
+  link->Send(nullptr, RejectFor(link->refusal()));
+}
+
 }  // namespace
 
 ProcessPort::ProcessPort(Node* node)
@@ -75,7 +79,8 @@ int ProcessPort::Listen(const CmId* id) {
   return listen(fd, kBacklog) == 0 && Watch(fd) ? 0 : errno;
 }
 
-int ProcessPort::Connect(CmId* id, const CmMessage& request) {
+int ProcessPort::Connect(CmId* id, const CmMessage& request,
+                         std::string* refusal) {
   const uint16_t port = AddressPort(request.destination);
   const std::string address = AddressText(request.destination);
   OwnedFd socket = NewSocket();
@@ -86,6 +91,10 @@ int ProcessPort::Connect(CmId* id, const CmMessage& request) {
   const int fd = socket.get();
   auto link = ProcessLink::Make(std::move(socket), node_->host);
   if (link == nullptr) return EACCES;
+  if (!link->refusal().empty()) {
+    *refusal = link->refusal();
+    return EACCES;
+  }
   if (!Watch(fd)) return errno;
   id->wire = link;
   peers_[fd] = {link, id->number, 0};
@@ -122,6 +131,10 @@ void ProcessPort::AcceptAll(uint32_t listener, int socket) {
     if (!accepted.valid()) return;
     const int fd = accepted.get();
     auto link = ProcessLink::Make(std::move(accepted), node_->host);
+    if (link != nullptr && !link->refusal().empty()) {
+      SendReject(link.get());
+      continue;
+    }
     if (link == nullptr || !Watch(fd)) continue;
     peers_[fd] = {std::move(link), 0, listener};
   }
@@ -141,10 +154,7 @@ void ProcessPort::OnFirst(Peer* peer, const CmMessage& message) {
     peer->id = id->number;
     return;
   }
-  CmMessage reject;
-  reject.kind = CmMessage::Kind::kReject;
-  reject.status = kRejectNoService;
-  peer->link->Send(nullptr, reject);
+  SendReject(peer->link.get());
   Drop(peer->link->fd());
 }
 

@@ -29,8 +29,9 @@ class ProcessPort {
   // These answer 0 or an errno.
   int Bind(const CmId* id, const std::string& address, uint16_t port);
   int Listen(const CmId* id);
-  // ECONNREFUSED: nobody listens there.
-  int Connect(CmId* id, const CmMessage& request);
+  // ECONNREFUSED: nobody listens there; EACCES with a refusal: the system would
+  // not let the two work together.
+  int Connect(CmId* id, const CmMessage& request, std::string* refusal);
   // The id goes, with its listening socket or its link.
   void Forget(const CmId* id);
 

@@ -68,6 +68,7 @@ void ResetQueues(Qp* qp) {
 void SetAttributes(Qp* qp, const ibv_qp_attr& attr, int mask) {
   if ((mask & IBV_QP_ACCESS_FLAGS) != 0) qp->access = attr.qp_access_flags;
   if ((mask & IBV_QP_DEST_QPN) != 0) qp->dest_qp = attr.dest_qp_num;
+  if ((mask & IBV_QP_AV) != 0) qp->path = attr.ah_attr;
   if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) {
     qp->min_rnr_timer = attr.min_rnr_timer;
   }
@@ -77,7 +78,8 @@ void SetAttributes(Qp* qp, const ibv_qp_attr& attr, int mask) {
 }
 
 bool AttributesFit(const ibv_qp_attr& attr, int mask) {
-  return ((mask & IBV_QP_MIN_RNR_TIMER) == 0 || attr.min_rnr_timer < 32) &&
+  return ((mask & IBV_QP_AV) == 0 || attr.ah_attr.sl < 16) &&
+         ((mask & IBV_QP_MIN_RNR_TIMER) == 0 || attr.min_rnr_timer < 32) &&
          ((mask & IBV_QP_TIMEOUT) == 0 || attr.timeout < 32) &&
          ((mask & IBV_QP_RETRY_CNT) == 0 || attr.retry_cnt < 8) &&
          ((mask & IBV_QP_RNR_RETRY) == 0 || attr.rnr_retry < 8);
@@ -127,6 +129,7 @@ void QueryQpState(const Qp* qp, ibv_qp_attr* attr) {
   attr->path_mtu = IBV_MTU_4096;
   attr->qp_access_flags = qp->access;
   attr->dest_qp_num = qp->dest_qp;
+  attr->ah_attr = qp->path;
   attr->cap = qp->cap;
   attr->min_rnr_timer = qp->min_rnr_timer;
   attr->port_num = 1;
@@ -143,7 +146,7 @@ void EnterError(Qp* qp) {
 
 void BreakConnection(Qp* qp) {
   EnterError(qp);
-  if (qp->cm != nullptr) OnBroken(qp->cm);
+  if (CmId* const id = IdOf(qp)) OnBroken(id);
   if (qp->remote != nullptr) qp->remote->Break();
 }
 

@@ -189,4 +189,16 @@ void SoftVerbs::CmDestroyQp(rdma_cm_id* id) {
   if (DeleteQp(ToQp(id->qp)) == 0) id->qp = nullptr;
 }
 
+int SoftVerbs::CmInitQpAttr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask) {
+  const Call call(this, "CmInitQpAttr");
+  if (call.fails()) return -1;
+  return Call::MinusOne(InitQpAttributes(ToId(id), attr, mask));
+}
+
+int SoftVerbs::CmEstablish(rdma_cm_id* id) {
+  const Call call(this, "CmEstablish");
+  if (call.fails()) return -1;
+  return Call::MinusOne(Establish(ToId(id)));
+}
+
 }  // namespace mig::soft

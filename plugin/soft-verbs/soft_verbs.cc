@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "soft-verbs/gid_table.h"
 #include "soft-verbs/soft_call.h"
 #include "soft-verbs/text.h"
 
@@ -198,7 +199,7 @@ int SoftVerbs::QueryPort(ibv_context* context, uint8_t port,
   attr->state = node_.port_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
   attr->max_mtu = IBV_MTU_4096;
   attr->active_mtu = IBV_MTU_4096;
-  attr->gid_tbl_len = 1;
+  attr->gid_tbl_len = static_cast<int>(GidCount(*ToContext(context)->device));
   attr->max_msg_sz = static_cast<uint32_t>(
       std::min<uint64_t>(node_.config.limits.max_msg_size, UINT32_MAX));
   attr->pkey_tbl_len = 1;
@@ -212,18 +213,24 @@ int SoftVerbs::QueryGid(ibv_context* base, uint8_t port, int index,
                         ibv_gid* gid) {
   const Call call(this, "QueryGid");
   if (call.fails()) return -1;
-  if (port != 1 || index != 0) return Call::MinusOne(EINVAL);
-  const Device* device = ToContext(base)->device;
-  *gid = {};
-  gid->raw[0] = 0xfe;
-  gid->raw[1] = 0x80;
-  // Tells the devices of one node apart.
-  for (size_t i = 0; i < node_.devices.size(); ++i) {
-    if (node_.devices[i].get() == device) {
-      gid->raw[15] = static_cast<uint8_t>(i + 1);
-    }
+  ibv_gid_entry entry = {};
+  const Device& device = *ToContext(base)->device;
+  if (port != 1 || index < 0 ||
+      !GidAt(device, static_cast<uint32_t>(index), &entry)) {
+    return Call::MinusOne(EINVAL);
   }
+  *gid = entry.gid;
   return 0;
+}
+
+int SoftVerbs::QueryGidEx(ibv_context* base, uint32_t port, uint32_t index,
+                          ibv_gid_entry* entry) {
+  const Call call(this, "QueryGidEx");
+  if (call.fails()) return call.error();
+  if (ToContext(base)->dead) return EIO;
+  const Device& device = *ToContext(base)->device;
+  if (port != 1 || index >= GidCount(device)) return EINVAL;
+  return GidAt(device, index, entry) ? 0 : ENODATA;
 }
 
 int SoftVerbs::GetAsyncEvent(ibv_context* base, ibv_async_event* event) {

@@ -50,6 +50,8 @@ class SoftVerbs : public verbs::Verbs {
                 ibv_port_attr* attr) override;
   int QueryGid(ibv_context* context, uint8_t port, int index,
                ibv_gid* gid) override;
+  int QueryGidEx(ibv_context* context, uint32_t port, uint32_t index,
+                 ibv_gid_entry* entry) override;
   int GetAsyncEvent(ibv_context* context, ibv_async_event* event) override;
   void AckAsyncEvent(ibv_async_event* event) override;
   const char* EventTypeText(ibv_event_type type) override;
@@ -100,6 +102,8 @@ class SoftVerbs : public verbs::Verbs {
   int CmCreateQp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attr) override;
   int CmCreateQpEx(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) override;
   void CmDestroyQp(rdma_cm_id* id) override;
+  int CmInitQpAttr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask) override;
+  int CmEstablish(rdma_cm_id* id) override;
 
   void Drive() override;
   uint64_t NextDueNs() override;

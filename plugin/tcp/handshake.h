@@ -56,6 +56,8 @@ class Handshake final : public FrameHandler {
   // a listening session ends too.
   const absl::Status& failure() const { return failure_; }
   bool fatal() const { return fatal_; }
+  // The peer has said a valid hello.
+  bool spoke() const { return theirs_.has_value(); }
 
   bool HasWork() const { return connection_->HasWork(); }
   uint64_t deadline_ns() const { return deadline_ns_; }

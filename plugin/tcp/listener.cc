@@ -6,14 +6,12 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/newcomers.h"
 #include "tcp/opener.h"
 
 namespace mig::tcp {
 namespace {
 
-// How many peers may be in the handshake at a time; one more ends the oldest,
-// so that silent strangers can't keep the right peer out (C37).
-constexpr size_t kMaxPending = 8;
 // A step takes no more, so that a flood can't hold up a call.
 constexpr int kMostAccepts = 32;
 // Without a free fd the backlog waits; looking again at once would spin.
@@ -38,6 +36,7 @@ class Listener final : public Opener {
  private:
   absl::Status Bind(const Uri& uri);
   void AcceptAll(uint64_t now_ns);
+  bool MakeRoom(uint64_t now_ns);
   absl::Status AddPeer(UniqueFd fd, std::string peer, uint64_t now_ns);
   void Refused(const Handshake& handshake);
 
@@ -48,6 +47,9 @@ class Listener final : public Opener {
   UniqueFd listener_;
   Readiness readiness_{true, false};
   uint64_t accept_retry_ns_ = MIG_NO_DEADLINE;
+  // No room for who waits in the backlog, before that time.
+  bool full_ = false;
+  uint64_t room_ns_ = MIG_NO_DEADLINE;
   std::string unlink_path_;
   std::string local_uri_;
   std::vector<std::unique_ptr<Handshake>> pending_;  // oldest first
@@ -129,6 +131,7 @@ absl::StatusOr<bool> Listener::Step(uint64_t now_ns, Opened* opened) {
         Refused(handshake);
         if (handshake.fatal() || !listener_.valid()) return handshake.failure();
         pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
+        full_ = false;
         continue;
     }
   }
@@ -141,6 +144,7 @@ void Listener::AcceptAll(uint64_t now_ns) {
     readiness_.readable = true;
   }
   for (int i = 0; i < kMostAccepts && readiness_.readable; ++i) {
+    if (!MakeRoom(now_ns)) return;
     std::string peer;
     auto fd = Accept(listener_.get(), &peer);
     if (!fd.ok()) {
@@ -165,14 +169,29 @@ void Listener::AcceptAll(uint64_t now_ns) {
   }
 }
 
-absl::Status Listener::AddPeer(UniqueFd fd, std::string peer, uint64_t now_ns) {
-  if (pending_.size() == kMaxPending) {
-    host_->Log(MIG_LOG_WARNING,
-               absl::StrCat("too many peers in the handshake: dropped ",
-                            pending_.front()->peer()));
-    ++*refused_;
-    pending_.erase(pending_.begin());
+// False: whoever comes waits in the backlog.
+bool Listener::MakeRoom(uint64_t now_ns) {
+  full_ = false;
+  room_ns_ = MIG_NO_DEADLINE;
+  if (pending_.size() < kMostInHandshake) return true;
+  std::vector<Newcomer> newcomers;
+  newcomers.reserve(pending_.size());
+  for (const auto& handshake : pending_) {
+    newcomers.push_back({handshake->deadline_ns(), handshake->spoke()});
   }
+  const size_t silent =
+      PickSilent(newcomers, settings_.handshake_timeout_ns, now_ns, &room_ns_);
+  full_ = silent == SIZE_MAX;
+  if (full_) return false;
+  host_->Log(MIG_LOG_WARNING,
+             absl::StrCat("too many peers in the handshake: dropped ",
+                          pending_[silent]->peer(), ", which said nothing"));
+  ++*refused_;
+  pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(silent));
+  return true;
+}
+
+absl::Status Listener::AddPeer(UniqueFd fd, std::string peer, uint64_t now_ns) {
   Tune(fd.get(), settings_.tuning);
   auto connection =
       Connection::Create(std::make_unique<SocketStream>(std::move(fd)),
@@ -192,13 +211,14 @@ void Listener::Refused(const Handshake& handshake) {
 }
 
 bool Listener::HasWork() const {
-  if (listener_.valid() && readiness_.readable) return true;
+  if (listener_.valid() && readiness_.readable && !full_) return true;
   return std::any_of(pending_.begin(), pending_.end(),
                      [](const auto& pending) { return pending->HasWork(); });
 }
 
 uint64_t Listener::DeadlineNs() const {
   uint64_t deadline = accept_retry_ns_;
+  if (full_) deadline = std::min(deadline, room_ns_);
   for (const auto& pending : pending_) {
     deadline = std::min(deadline, pending->deadline_ns());
   }

@@ -135,7 +135,7 @@ absl::StatusOr<UniqueFd> Listen(const SocketAddress& address) {
       return ListenFailure(address, errno);
     }
   }
-  constexpr int kBacklog = 16;
+  constexpr int kBacklog = 64;  // also who waits for a place in the handshake
   if (listen(fd.get(), kBacklog) != 0) return ListenFailure(address, errno);
   return fd;
 }

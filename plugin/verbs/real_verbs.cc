@@ -55,6 +55,11 @@ class Real final : public Verbs {
                ibv_gid* gid) override {
     return s_.query_gid(context, port, index, gid);
   }
+  int QueryGidEx(ibv_context* context, uint32_t port, uint32_t index,
+                 ibv_gid_entry* entry) override {
+    if (s_.query_gid_ex == nullptr) return EOPNOTSUPP;
+    return s_.query_gid_ex(context, port, index, entry, 0, sizeof(*entry));
+  }
   int GetAsyncEvent(ibv_context* context, ibv_async_event* event) override {
     return s_.get_async_event(context, event);
   }
@@ -163,8 +168,20 @@ class Real final : public Verbs {
     return s_.cm_create_qp_ex(id, attr);
   }
   void CmDestroyQp(rdma_cm_id* id) override { s_.cm_destroy_qp(id); }
+  int CmInitQpAttr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask) override {
+    if (s_.init_qp_attr == nullptr) return TooOld();
+    return s_.init_qp_attr(id, attr, mask);
+  }
+  int CmEstablish(rdma_cm_id* id) override {
+    return s_.establish == nullptr ? TooOld() : s_.establish(id);
+  }
 
  private:
+  static int TooOld() {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+
   const Symbols s_;
 };
 

@@ -17,7 +17,9 @@ namespace {
 constexpr char kOld[] = "IBVERBS_1.0";
 constexpr char kVerbs[] = "IBVERBS_1.1";
 constexpr char kIova2[] = "IBVERBS_1.8";
+constexpr char kGidEx[] = "IBVERBS_1.11";
 constexpr char kCm[] = "RDMACM_1.0";
+constexpr char kCmOwnQp[] = "RDMACM_1.2";
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
@@ -102,6 +104,7 @@ void LoadVerbs(Library* from, Symbols* to) {
   from->Need("ibv_query_device", kVerbs, &to->query_device);
   from->Need("ibv_query_port", kVerbs, &to->query_port);
   from->Need("ibv_query_gid", kVerbs, &to->query_gid);
+  from->Find("_ibv_query_gid_ex", kGidEx, &to->query_gid_ex);
   from->Need("ibv_get_async_event", kVerbs, &to->get_async_event);
   from->Need("ibv_ack_async_event", kVerbs, &to->ack_async_event);
   from->Need("ibv_event_type_str", kVerbs, &to->event_type_str);
@@ -143,6 +146,8 @@ void LoadCm(Library* from, Symbols* to) {
   from->Need("rdma_create_qp", kCm, &to->cm_create_qp);
   from->Need("rdma_create_qp_ex", kCm, &to->cm_create_qp_ex);
   from->Need("rdma_destroy_qp", kCm, &to->cm_destroy_qp);
+  from->Find("rdma_init_qp_attr", kCmOwnQp, &to->init_qp_attr);
+  from->Find("rdma_establish", kCmOwnQp, &to->establish);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Symbols {
   decltype(&::ibv_query_device) query_device;
   decltype(&::ibv_query_port) query_port;
   decltype(&::ibv_query_gid) query_gid;
+  decltype(&::_ibv_query_gid_ex) query_gid_ex;  // null before rdma-core 32
   decltype(&::ibv_get_async_event) get_async_event;
   decltype(&::ibv_ack_async_event) ack_async_event;
   decltype(&::ibv_event_type_str) event_type_str;
@@ -58,6 +59,8 @@ struct Symbols {
   decltype(&::rdma_create_qp) cm_create_qp;
   decltype(&::rdma_create_qp_ex) cm_create_qp_ex;
   decltype(&::rdma_destroy_qp) cm_destroy_qp;
+  decltype(&::rdma_init_qp_attr) init_qp_attr;  // these two may be null
+  decltype(&::rdma_establish) establish;
 
   // "44.0" of rdma-core, from the file's name; "" if that does not tell.
   std::string version;

@@ -54,6 +54,10 @@ class Verbs {
                         ibv_port_attr* attr) = 0;
   virtual int QueryGid(ibv_context* context, uint8_t port, int index,
                        ibv_gid* gid) = 0;
+  // 0 or an errno: ENODATA of an index that is not in use, EOPNOTSUPP where
+  // the library is too old to tell.
+  virtual int QueryGidEx(ibv_context* context, uint32_t port, uint32_t index,
+                         ibv_gid_entry* entry) = 0;
   // Waits unless context->async_fd was made non-blocking; then -1 and EAGAIN.
   virtual int GetAsyncEvent(ibv_context* context, ibv_async_event* event) = 0;
   virtual void AckAsyncEvent(ibv_async_event* event) = 0;
@@ -80,7 +84,8 @@ class Verbs {
 
   // -- Queue pairs ------------------------------------------------------------
   // Those of a connection are made by CmCreateQp and CmCreateQpEx, which also
-  // move them through INIT, RTR and RTS.
+  // move them through INIT, RTR and RTS; or by these, and are moved by ModifyQp
+  // with what CmInitQpAttr says, their number being in the rdma_conn_param.
   virtual ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attr) = 0;
   virtual ibv_qp* CreateQpEx(ibv_context* context,
                              ibv_qp_init_attr_ex* attr) = 0;
@@ -117,6 +122,9 @@ class Verbs {
                          ibv_qp_init_attr* attr) = 0;
   virtual int CmCreateQpEx(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) = 0;
   virtual void CmDestroyQp(rdma_cm_id* id) = 0;
+  // -1 and EOPNOTSUPP where the library is too old to have them.
+  virtual int CmInitQpAttr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask) = 0;
+  virtual int CmEstablish(rdma_cm_id* id) = 0;
 
   // -- Devices without a life of their own ------------------------------------
   // A software device inside one process has no thread: it moves when its user

@@ -89,6 +89,7 @@ TEST(SessionRulesTest, CallsOfASourceAreLegalAsTheManualSays) {
     return Legal(MIG_ROLE_SOURCE, make);
   };
   EXPECT_EQ(legal([](SessionRules*) {}), "SAR");
+  EXPECT_EQ(legal([](SessionRules* r) { r->Connecting(); }), "AR");
   EXPECT_EQ(legal(Connect), "ARXE");
   EXPECT_EQ(legal([](SessionRules* r) {
               Connect(r);
@@ -118,6 +119,7 @@ TEST(SessionRulesTest, CallsOfADestinationAreLegalAsTheManualSays) {
     return Legal(MIG_ROLE_DESTINATION, make);
   };
   EXPECT_EQ(legal([](SessionRules*) {}), "SAR");
+  EXPECT_EQ(legal([](SessionRules* r) { r->Connecting(); }), "AR");
   EXPECT_EQ(legal(Connect), "ARXE");
   EXPECT_EQ(legal(Agree), "ARXE");
   EXPECT_EQ(legal(OneRound), "ARXE");

@@ -37,6 +37,9 @@ class NullVerbs : public verbs::Verbs {
     return ENOSYS;
   }
   int QueryGid(ibv_context*, uint8_t, int, ibv_gid*) override { return ENOSYS; }
+  int QueryGidEx(ibv_context*, uint32_t, uint32_t, ibv_gid_entry*) override {
+    return ENOSYS;
+  }
   int GetAsyncEvent(ibv_context*, ibv_async_event*) override { return Fail(); }
   void AckAsyncEvent(ibv_async_event*) override {}
   const char* EventTypeText(ibv_event_type) override { return "event"; }
@@ -104,6 +107,8 @@ class NullVerbs : public verbs::Verbs {
     return Fail();
   }
   void CmDestroyQp(rdma_cm_id*) override {}
+  int CmInitQpAttr(rdma_cm_id*, ibv_qp_attr*, int*) override { return Fail(); }
+  int CmEstablish(rdma_cm_id*) override { return Fail(); }
 
  private:
   static int Fail() {

@@ -3,7 +3,9 @@
 //
 // Strangers, and everything that can fail while connections come about.
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
@@ -46,6 +48,46 @@ class OpenerFailureTest : public OpenerTest {
     if (pd != nullptr) stranger->verbs->DeallocPd(pd);
     return end;
   }
+  // Strangers that connect and say nothing; only they and the listener move.
+  class Crowd {
+   public:
+    Crowd(OpenerFailureTest* test, OpenerSide* side, int size) : side_(side) {
+      const auto to = mig::Resolve("10.0.0.2", "4444", false, true)->front();
+      for (int i = 0; i < size; ++i) {
+        qps_.push_back(*CmQp::Resolve(side->verbs.get(), side->io().events,
+                                      CmTuning(), "strange", to));
+      }
+      for (int i = 0; i < 40; ++i) {
+        side->Step();
+        test->d->Step();
+        for (const auto& qp : qps_) Move(qp.get());
+      }
+    }
+    void Leave() {
+      qps_.clear();
+      if (pd_ != nullptr) side_->verbs->DeallocPd(pd_);
+    }
+
+   private:
+    void Move(CmQp* qp) {
+      if (qp->state() == CmState::kAddressResolved) {
+        EXPECT_TRUE(qp->ResolveRoute().ok());
+      }
+      if (qp->state() != CmState::kRouteResolved) return;
+      if (pd_ == nullptr) pd_ = side_->verbs->AllocPd(qp->context());
+      EXPECT_TRUE(qp->MakeQp(pd_, nullptr, side_->settings.data).ok());
+      PrivateData control;
+      control.role = MIG_ROLE_SOURCE;
+      control.slots = 4;
+      control.session.fill(static_cast<uint8_t>(++count_));
+      EXPECT_TRUE(qp->Connect(EncodePrivateData(control)).ok());
+    }
+
+    OpenerSide* const side_;
+    std::vector<std::unique_ptr<CmQp>> qps_;
+    ibv_pd* pd_ = nullptr;
+    int count_ = 0;
+  };
   static PrivateData DataQp(uint8_t session) {
     PrivateData data;
     data.kind = QpKind::kData;
@@ -113,6 +155,26 @@ TEST_F(OpenerFailureTest, C37ManyStrangersDoNotKeepTheRightOneOut) {
   s->Connect();
   Run();
   EXPECT_TRUE(s->open && d->open) << s->status << d->status;
+}
+
+// Strangers that stay, say nothing, and are more than there are places, at each
+// moment of the right one's handshake. It keeps its place if it was there
+// before, and else gets one when they had their time.
+TEST_F(OpenerFailureTest, C37AFloodNeitherPushesOutNorKeepsOut) {
+  for (int moment = 0; moment < 40; moment += 2) {
+    Make();
+    for (auto* side : {s.get(), d.get()}) side->SetKey("secret");
+    d->Listen();
+    if (moment > 0) s->Connect();
+    for (int i = 0; i < moment; ++i) (i % 2 == 0 ? s : d)->Step();
+    OpenerSide* const stranger = AddSource();
+    Crowd crowd(this, stranger, 40);
+    if (moment == 0) s->Connect();
+    Run();
+    EXPECT_TRUE(s->open && d->open) << moment << s->status << d->status;
+    crowd.Leave();
+    Reset();
+  }
 }
 
 TEST_F(OpenerFailureTest, C37ASilentStrangerIsDroppedInTime) {

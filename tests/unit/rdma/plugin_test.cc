@@ -68,6 +68,39 @@ TEST_F(RdmaPlugin, ProbeShowsWhatTheLadderComesTo) {
   EXPECT_THAT(std::string(devices[0].detail), testing::HasSubstr("gave 32/2/"));
 }
 
+// Each a wrong value of an option that chooses the path.
+TEST_F(RdmaPlugin, APathThatCanNotBeIsRefusedWhenASessionIsMade) {
+  ASSERT_EQ(ops_->option_set(context_, "device", "soft:mlx5,addresses=10.0.0.1",
+                             nullptr),
+            MIG_OK);
+  mig_session_params params = {};
+  params.size = sizeof(params);
+  params.role = MIG_ROLE_SOURCE;
+  params.attempt = 1;
+  mig_session* session = nullptr;
+  mig_error error = {};
+  error.size = sizeof(error);
+  const std::array<std::array<const char*, 3>, 4> wrong = {{
+      {"service-level", "16", "'16' does not exist: give 0 to 15"},
+      {"service-level", "high", "'high' does not exist"},
+      {"gid", "10.0.0.7", "3=::ffff:10.0.0.1"},
+      {"gid", "2", "not RoCE v2"},
+  }};
+  for (const auto& [name, value, message] : wrong) {
+    ASSERT_EQ(ops_->option_set(context_, name, value, nullptr), MIG_OK);
+    EXPECT_EQ(ops_->session_create(context_, &params, &session, &error),
+              MIG_E_OPTION);
+    EXPECT_THAT(std::string(error.message), testing::HasSubstr(message));
+    ASSERT_EQ(ops_->option_set(context_, name, "", nullptr), MIG_OK);
+  }
+  ASSERT_EQ(ops_->option_set(context_, "gid", "3", nullptr), MIG_OK);
+  ASSERT_EQ(ops_->option_set(context_, "source-address", "10.0.0.1", nullptr),
+            MIG_OK);
+  EXPECT_EQ(ops_->session_create(context_, &params, &session, &error),
+            MIG_E_OPTION);
+  EXPECT_THAT(std::string(error.message), testing::HasSubstr("leave one out"));
+}
+
 TEST_F(RdmaPlugin, AChunkSizeThatIsNoPowerOfTwoIsRefused) {
   ASSERT_EQ(ops_->option_set(context_, "device", "soft", nullptr), MIG_OK);
   ASSERT_EQ(ops_->option_set(context_, "chunk-size", "3M", nullptr), MIG_OK);

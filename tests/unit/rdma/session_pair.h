@@ -32,16 +32,22 @@ class SessionSide {
  public:
   SessionSide(OpenerHost* host, std::shared_ptr<soft::Fabric> fabric,
               const std::string& config, uint32_t role, uint64_t pages,
-              bool pinned)
+              bool pinned, bool on_demand = false)
       : SessionSide(
             host,
             *soft::MakeSoftVerbs(config, &host->host(), std::move(fabric)),
-            role, pages, pinned) {}
+            role, pages, pinned, on_demand) {}
   SessionSide(OpenerHost* host, std::unique_ptr<soft::SoftVerbs> device,
-              uint32_t role, uint64_t pages, bool pinned)
+              uint32_t role, uint64_t pages, bool pinned,
+              bool on_demand = false)
       : verbs(device.get()), size_(pages * kPageBytes) {
     RegistrationSettings registration;
-    registration.memlock = [] { return Memlock{.unlimited = true}; };
+    registration.on_demand = on_demand;
+    // Nothing may be pinned where nothing has to be.
+    registration.memlock = [this, on_demand] {
+      ++memlock_reads;
+      return Memlock{.unlimited = !on_demand};
+    };
     pool = std::make_shared<DevicePool>(std::move(device), verbs, &host->host(),
                                         registration);
     SessionSettings settings;
@@ -134,6 +140,7 @@ class SessionSide {
   std::unique_ptr<Session> session;
   unsigned char* memory = nullptr;
   std::vector<struct mig_event> events;
+  int memlock_reads = 0;
 
  private:
   const uint64_t size_;
@@ -148,9 +155,9 @@ class SessionTest : public ::testing::Test {
     d.reset();
     auto fabric = std::make_shared<soft::Fabric>();
     s = std::make_unique<SessionSide>(&host, fabric, source, MIG_ROLE_SOURCE,
-                                      pages, pinned);
-    d = std::make_unique<SessionSide>(&host, fabric, target,
-                                      MIG_ROLE_DESTINATION, pages, pinned);
+                                      pages, pinned, on_demand);
+    d = std::make_unique<SessionSide>(
+        &host, fabric, target, MIG_ROLE_DESTINATION, pages, pinned, on_demand);
     for (uint64_t i = 0; i < s->size(); ++i) {
       s->memory[i] = static_cast<unsigned char>(i / kPageBytes * 7 + i);
     }
@@ -245,6 +252,7 @@ class SessionTest : public ::testing::Test {
   }
 
   OpenerHost host;
+  bool on_demand = false;  // registration=odp
   std::unique_ptr<SessionSide> s;
   std::unique_ptr<SessionSide> d;
 };

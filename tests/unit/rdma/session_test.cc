@@ -31,6 +31,73 @@ TEST_F(SessionTest, EveryModelMigratesPinnedAndByChunk) {
   }
 }
 
+// 16 MiB of guest, where 4 MiB may be pinned.
+TEST_F(SessionTest, OnDemandPagingPinsNoGuestMemoryAndAsksForNoLimit) {
+  const std::string config = "mlx5,odp=on,memlock=4M,seed=";
+  on_demand = true;
+  Make(config + "1", config + "2", /*pinned=*/true, /*pages=*/4096);
+  ASSERT_TRUE(Ready());
+  EXPECT_EQ(s->memlock_reads + d->memlock_reads, 0);
+  EXPECT_TRUE(Round(1));
+  EXPECT_TRUE(Same());
+  EXPECT_EQ(s->Count(Counter::kRegistrations), 16u);
+  CloseBoth();
+  on_demand = false;
+  Make(config + "3", config + "4", /*pinned=*/true, /*pages=*/4096);
+  EXPECT_FALSE(Ready());
+  EXPECT_EQ(s->FailureCode(), MIG_E_LIMIT);
+}
+
+TEST_F(SessionTest, OnDemandPagingThatTheDeviceHasNotIsRefusedInWords) {
+  on_demand = true;
+  Make("mlx5,seed=1", "mlx5,seed=2,odp=on");
+  EXPECT_FALSE(Ready());
+  EXPECT_EQ(s->FailureCode(), MIG_E_UNSUPPORTED);
+  const auto failure = s->Find(MIG_EVENT_ERROR);
+  ASSERT_NE(failure, s->events.end());
+  EXPECT_THAT(
+      std::string((*s)->error().message()),
+      ::testing::AllOf(::testing::HasSubstr("registration=odp was asked for"),
+                       ::testing::HasSubstr("choose registration=pinned")));
+}
+
+// Pages that the device faults in may be replaced; those that are pinned not.
+TEST_F(SessionTest, OnlyOnDemandTakesBlocksWhosePagesGo) {
+  for (const bool odp : {false, true}) {
+    on_demand = odp;
+    Make("mlx5,seed=1,odp=on", "mlx5,seed=2,odp=on");
+    struct mig_block block = {};
+    block.size = sizeof(block);
+    block.id = 1;
+    block.name = "ram";
+    block.address = s->memory;
+    block.length = s->size();
+    block.page_size = kPageBytes;
+    block.fd = -1;
+    block.flags = MIG_BLOCK_DISCARDABLE;
+    EXPECT_EQ((*s)->AddBlock(block).ok(), odp);
+  }
+}
+
+// A destination that listens makes its memory meanwhile.
+TEST_F(SessionTest, BlocksMayBeAddedWhileTheSidesConnect) {
+  Make();
+  ASSERT_TRUE((*d)->Listen(kUri).ok());
+  EXPECT_TRUE(d->AddBlock(9).ok());
+  ASSERT_TRUE((*s)->Connect(kUri).ok());
+  EXPECT_TRUE(s->AddBlock(7).ok());
+  ASSERT_TRUE(RunUntil([this] {
+    return s->Has(MIG_EVENT_CONNECTED) && d->Has(MIG_EVENT_CONNECTED);
+  }));
+  ASSERT_TRUE((*s)->Exchange().ok());
+  ASSERT_TRUE((*d)->Exchange().ok());
+  ASSERT_TRUE(RunUntil([this] {
+    return s->Has(MIG_EVENT_BLOCKS_READY) && d->Has(MIG_EVENT_BLOCKS_READY);
+  }));
+  EXPECT_TRUE(Round(1));
+  EXPECT_TRUE(Same());
+}
+
 TEST_F(SessionTest, C24ADelayedLastCompletionDelaysRoundDone) {
   Make("mlx5,seed=1,wr-delay=50us,landing=latest", "mlx5,seed=2");
   ASSERT_TRUE(Ready());

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A library with every symbol that the seam needs, under their versions, whose
- * functions only note who was called. -DWITHOUT_IOVA2 makes an older one.
+ * functions only note who was called. -DWITHOUT_IOVA2 makes an older one, that
+ * lacks all that the seam can do without.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,6 +44,9 @@ FAKE(ibv_dealloc_pd)
 FAKE(ibv_reg_mr)
 #ifndef WITHOUT_IOVA2
 FAKE(ibv_reg_mr_iova2)
+FAKE(_ibv_query_gid_ex)
+FAKE(rdma_init_qp_attr)
+FAKE(rdma_establish)
 #endif
 FAKE(ibv_dereg_mr)
 FAKE(ibv_create_comp_channel)

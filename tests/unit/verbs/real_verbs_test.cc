@@ -70,6 +70,7 @@ TEST_F(RealVerbsOnFake, EachFunctionCallsItsNamesake) {
       {"ibv_query_device", [&] { v.QueryDevice(nullptr, nullptr); }},
       {"ibv_query_port", [&] { v.QueryPort(&context, 1, &port); }},
       {"ibv_query_gid", [&] { v.QueryGid(nullptr, 1, 0, nullptr); }},
+      {"_ibv_query_gid_ex", [&] { v.QueryGidEx(nullptr, 1, 0, nullptr); }},
       {"ibv_get_async_event", [&] { v.GetAsyncEvent(nullptr, nullptr); }},
       {"ibv_ack_async_event", [&] { v.AckAsyncEvent(nullptr); }},
       {"ibv_event_type_str", [&] { v.EventTypeText(IBV_EVENT_CQ_ERR); }},
@@ -109,6 +110,8 @@ TEST_F(RealVerbsOnFake, EachFunctionCallsItsNamesake) {
       {"rdma_create_qp", [&] { v.CmCreateQp(nullptr, nullptr, nullptr); }},
       {"rdma_create_qp_ex", [&] { v.CmCreateQpEx(nullptr, nullptr); }},
       {"rdma_destroy_qp", [&] { v.CmDestroyQp(nullptr); }},
+      {"rdma_init_qp_attr", [&] { v.CmInitQpAttr(nullptr, nullptr, nullptr); }},
+      {"rdma_establish", [&] { v.CmEstablish(nullptr); }},
   };
   for (const auto& [name, call] : calls) {
     call();
@@ -132,6 +135,17 @@ TEST_F(RealVerbsOnOldFake, OptionalAccessFlagsAreLeftOutWhereNobodyKnowsThem) {
                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
   EXPECT_STREQ(called_(), "ibv_reg_mr");
   EXPECT_EQ(third_(), uint64_t{IBV_ACCESS_LOCAL_WRITE});
+}
+
+TEST_F(RealVerbsOnOldFake, WhatIsMissingAndOptionalSaysThatItIsNotThere) {
+  ibv_gid_entry entry = {};
+  EXPECT_EQ(verbs_->QueryGidEx(nullptr, 1, 0, &entry), EOPNOTSUPP);
+  errno = 0;
+  EXPECT_EQ(verbs_->CmInitQpAttr(nullptr, nullptr, nullptr), -1);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  errno = 0;
+  EXPECT_EQ(verbs_->CmEstablish(nullptr), -1);
+  EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
 // A provider's context, with a table as long as it says.
