@@ -45,6 +45,8 @@ std::vector<Interval> ReadIntervals(const std::string& log) {
 
 std::string HostSim() { return Setting("MIG_HOST_SIM", MIG_HOST_SIM_PATH); }
 
+std::string ListenHost() { return Setting("MIG_TEST_HOST", "127.0.0.1"); }
+
 std::string PluginName() { return Setting("MIG_TEST_PLUGIN", "tcp"); }
 
 Arguments Join(Arguments first, const Arguments& second) {
@@ -54,7 +56,8 @@ Arguments Join(Arguments first, const Arguments& second) {
 
 void Migration::StartDestination(const Arguments& more,
                                  const std::string& uri) {
-  const std::string where = uri.empty() ? PluginName() + "://127.0.0.1:0" : uri;
+  const std::string where =
+      uri.empty() ? PluginName() + "://" + ListenHost() + ":0" : uri;
   const Arguments base = {HostSim(),           "destination", where,
                           "--plugin",          PluginName(),  "--run-log",
                           dir_.Path("run.log")};

@@ -17,6 +17,8 @@ using Arguments = std::vector<std::string>;
 // (MIG_HOST_SIM, MIG_TEST_PLUGIN) has them.
 std::string HostSim();
 std::string PluginName();
+// The place of this machine, or of another if MIG_TEST_HOST names one.
+std::string ListenHost();
 
 Arguments Join(Arguments first, const Arguments& second);
 
