@@ -76,10 +76,14 @@ TEST_F(TwoHostsFault, C08ALinkTakenDownEndsBothInTheBound) {
   ASSERT_FALSE(HasFatalFailure());
   ASSERT_EQ(Shell("ip link set v1 down"), 0);
   ExpectBothFailAndTheGuestStays();
-  // Its routes went with it.
+  // Its routes went with it. And soft-RoCE on Linux 6.1 has an error left on
+  // the queue pair of its connection manager's, until the device is made anew.
   ASSERT_EQ(Shell("ip link set v1 up && "
                   "ip route add 10.7.1.1 dev v1 src 10.7.2.1 table 101 && "
-                  "ip route add 10.7.1.1 dev v1 src 10.7.2.1 metric 1"),
+                  "ip route add 10.7.1.1 dev v1 src 10.7.2.1 metric 1 && "
+                  "rdma link delete rxe0 && rdma link delete rxe1 && "
+                  "rdma link add rxe0 type rxe netdev v0 && "
+                  "rdma link add rxe1 type rxe netdev v1"),
             0);
   ExpectNextMigrationWorks();
 }
