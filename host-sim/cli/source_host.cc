@@ -16,6 +16,16 @@ namespace {
 
 constexpr char kSide[] = "source";
 
+// What the plugin says before anything is connected; what is wrong with its
+// options is told when the migration begins.
+bool PinsMemory(const PluginContext& context, const MigrationId& id) {
+  const absl::StatusOr<std::unique_ptr<Session>> session =
+      Session::Create(context, MIG_ROLE_SOURCE, id);
+  if (!session.ok()) return false;
+  const absl::StatusOr<CapsReport> caps = (*session)->Caps();
+  return caps.ok() && caps->pins_memory;
+}
+
 }  // namespace
 
 absl::Status SourceHost::Prepare() {
@@ -32,11 +42,12 @@ absl::Status SourceHost::Prepare() {
   if (!guest.ok()) return guest.status();
   guest_ = *std::move(guest);
   SimGuest* const running = guest_.get();
-  absl::StatusOr<TrackerChoice> tracker =
-      MakeDirtyTracker(settings_.tracker, memory_.get(),
-                       [running](const std::function<void()>& call) {
-                         running->RunPaused(call);
-                       });
+  absl::StatusOr<TrackerChoice> tracker = MakeDirtyTracker(
+      settings_.tracker, memory_.get(),
+      [running](const std::function<void()>& call) {
+        running->RunPaused(call);
+      },
+      PinsMemory(*context_, migration_.id));
   if (!tracker.ok()) return tracker.status();
   tracker_ = std::move(tracker->tracker);
   tracker_why_ = tracker->why;

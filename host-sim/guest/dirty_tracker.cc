@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/dirty_tracker.h"
 
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,9 @@ namespace mig::sim {
 namespace {
 
 constexpr uint64_t kProbePages = 16;
-constexpr absl::string_view kAutoKinds[] = {"uffd", "soft-dirty", "mprotect"};
+using Kinds = std::array<absl::string_view, 3>;
+constexpr Kinds kAutoKinds = {"uffd", "soft-dirty", "mprotect"};
+constexpr Kinds kAutoKindsPinned = {"uffd", "mprotect", "soft-dirty"};
 
 std::unique_ptr<DirtyTracker> MakeKind(absl::string_view kind,
                                        const GuestMemory* memory,
@@ -104,14 +107,16 @@ absl::Status CheckFetch(const GuestMemory& memory, const GuestBlock& block,
 
 absl::StatusOr<TrackerChoice> MakeDirtyTracker(absl::string_view kind,
                                                const GuestMemory* memory,
-                                               PausedCall run_paused) {
+                                               PausedCall run_paused,
+                                               bool pinned) {
   if (kind == "simulated") {
     return TrackerChoice{MakeSimulatedTracker(memory),
                          "simulated: as the workload reports"};
   }
   std::string refused;
   bool known = kind == "auto";
-  for (const absl::string_view candidate : kAutoKinds) {
+  for (const absl::string_view candidate :
+       pinned ? kAutoKindsPinned : kAutoKinds) {
     if (kind != "auto" && kind != candidate) continue;
     known = true;
     absl::Status status = CheckMemory(candidate, *memory, run_paused);
@@ -119,10 +124,12 @@ absl::StatusOr<TrackerChoice> MakeDirtyTracker(absl::string_view kind,
     if (status.ok()) {
       return TrackerChoice{
           MakeKind(candidate, memory, std::move(run_paused)),
-          absl::StrCat(
-              candidate,
-              kind == "auto" ? ": the best that works here" : ": as asked",
-              refused.empty() ? "" : "; not ", refused)};
+          absl::StrCat(candidate,
+                       kind != "auto" ? ": as asked"
+                       : pinned
+                           ? ": the best that works here with pinned memory"
+                           : ": the best that works here",
+                       refused.empty() ? "" : "; not ", refused)};
     }
     absl::StrAppend(&refused, refused.empty() ? "" : ", ", candidate, " (",
                     status.message(), ")");

@@ -71,13 +71,16 @@ struct TrackerChoice {
 //   mprotect    SIGSEGV on the first write; a system call that writes into
 //               watched memory fails with EFAULT instead
 //   simulated   what workloads report; never chosen by `auto`
-//   auto        the first of the first three that works
+//   auto        the first of the first three that works; where a device pins
+//               the memory (`pinned`), soft-dirty is last: the kernel leaves
+//               pinned private pages dirty, so each round would be the whole
 // Each kind but `simulated` is tried on pages of its own first, by writing to
 // them. InvalidArgument for another kind, FailedPrecondition saying why where
 // it does not work.
 absl::StatusOr<TrackerChoice> MakeDirtyTracker(absl::string_view kind,
                                                const GuestMemory* memory,
-                                               PausedCall run_paused = nullptr);
+                                               PausedCall run_paused = nullptr,
+                                               bool pinned = false);
 
 }  // namespace mig::sim
 

@@ -18,7 +18,7 @@ absl::Status ControlLink::Make(DeviceSet* devices, const ControlSize& size) {
                 .max_recv_wr = size.receives,
                 .max_send_sge = 2,
                 .max_recv_sge = 1,
-                .max_inline_data = kHeaderSize + kMaxFixedPayload};
+                .max_inline_data = size.inline_bytes};
   wants.least_send_depth = 8;
   wants.least_receive_depth = kLeastReceives;
   MIG_RETURN_IF_ERROR(

@@ -20,6 +20,7 @@ struct ControlSize {
   uint16_t receives = 32;
   uint16_t send_slots = 16;
   uint32_t depth = 32;
+  uint32_t inline_bytes = kHeaderSize + kMaxFixedPayload;
 };
 
 // A control queue pair with its memory and its channel, whose queue pair goes

@@ -2,14 +2,49 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "rdma/device_pool.h"
 
+#include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <utility>
+#include <vector>
 
 #include "common/error.h"
 #include "verbs/verbs_error.h"
 
 namespace mig::rdma {
+namespace {
+
+// The address with no port, in each scope that it may be in: the kernel tells
+// the link-local address of an accepted id without its scope, and binds none
+// to it that has none.
+std::vector<sockaddr_storage> PlacesOf(sockaddr_storage address) {
+  if (address.ss_family != AF_INET6) {
+    reinterpret_cast<sockaddr_in*>(&address)->sin_port = 0;
+    return {address};
+  }
+  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address);
+  v6->sin6_port = 0;
+  ifaddrs* list = nullptr;
+  if (!IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) || v6->sin6_scope_id != 0 ||
+      getifaddrs(&list) != 0) {
+    return {address};
+  }
+  std::vector<sockaddr_storage> places;
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET6) {
+      continue;
+    }
+    const auto* const own = reinterpret_cast<sockaddr_in6*>(each->ifa_addr);
+    if (!IN6_ARE_ADDR_EQUAL(&own->sin6_addr, &v6->sin6_addr)) continue;
+    v6->sin6_scope_id = own->sin6_scope_id;
+    places.push_back(address);
+  }
+  freeifaddrs(list);
+  if (places.empty()) places.push_back(address);
+  return places;
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<PoolDevice>> PoolDevice::Open(
     verbs::Verbs* verbs, const Host* host, RegistrationSettings settings,
@@ -50,19 +85,28 @@ absl::Status PoolDevice::Keep(const rdma_cm_id* like) {
   if (keeper_channel_ == nullptr) {
     return verbs::StatusOfErrno("can't make an event channel", failure);
   }
-  failure = verbs::ErrnoOfCall([&] {
+  const auto places = PlacesOf(like->route.addr.src_storage);
+  absl::Status kept;
+  for (const sockaddr_storage& place : places) {
+    if (keeper_ != nullptr) {
+      verbs_->CmDestroyId(std::exchange(keeper_, nullptr));
+    }
+    kept = KeepAt(like, place);
+    // The same link-local address may be on several devices.
+    if (kept.ok() && keeper_->verbs == context_) return kept;
+  }
+  return kept;
+}
+
+absl::Status PoolDevice::KeepAt(const rdma_cm_id* like,
+                                sockaddr_storage address) {
+  int failure = verbs::ErrnoOfCall([&] {
     return verbs_->CmCreateId(keeper_channel_, &keeper_, nullptr, like->ps);
   });
   if (failure != 0) {
     keeper_ = nullptr;
     return verbs::StatusOfErrno("can't make an id to keep the device with",
                                 failure);
-  }
-  sockaddr_storage address = like->route.addr.src_storage;
-  if (address.ss_family == AF_INET6) {
-    reinterpret_cast<sockaddr_in6*>(&address)->sin6_port = 0;
-  } else {
-    reinterpret_cast<sockaddr_in*>(&address)->sin_port = 0;
   }
   failure = verbs::ErrnoOfCall([&] {
     return verbs_->CmBindAddr(keeper_, reinterpret_cast<sockaddr*>(&address));

@@ -39,6 +39,7 @@ class PoolDevice {
   PoolDevice(verbs::Verbs* verbs, ibv_context* context)
       : verbs_(verbs), context_(context) {}
   absl::Status Keep(const rdma_cm_id* like);
+  absl::Status KeepAt(const rdma_cm_id* like, sockaddr_storage address);
   absl::Status Ask(uint8_t port, RegistrationSettings* settings);
 
   verbs::Verbs* const verbs_;

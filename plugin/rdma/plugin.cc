@@ -72,6 +72,10 @@ constexpr std::array kOptions = {
                MIG_OPTION_INTEGER, 0},
     mig_option{"queue-depth", "512", "16..8192",
                "work requests of a data queue pair", MIG_OPTION_INTEGER, 0},
+    mig_option{"control-inline", "56", "0..65536",
+               "bytes to send inline on the control queue pair: as many as the "
+               "device grants; the default holds every message of fixed size",
+               MIG_OPTION_INTEGER, 0},
     mig_option{"max-bandwidth", "0", "0..1024G",
                "bytes of guest memory a second; 0: no limit", MIG_OPTION_SIZE,
                0},
@@ -157,14 +161,16 @@ std::string Context::SoftConfig() const {
 }
 
 absl::StatusOr<std::vector<struct mig_device>> Context::Probe() {
+  const auto inline_bytes =
+      static_cast<uint32_t>(options_.Number("control-inline"));
   if (!soft()) {
     const auto real = verbs::RealVerbs();
     if (!real.ok()) return real.status();
-    return ProbeDevices(*real);
+    return ProbeDevices(*real, inline_bytes);
   }
   const auto made = soft::MakeSoftVerbs(SoftConfig(), &host_);
   if (!made.ok()) return made.status();
-  return ProbeDevices(made->get());
+  return ProbeDevices(made->get(), inline_bytes);
 }
 
 absl::StatusOr<std::shared_ptr<DevicePool>> Context::Pool() {
@@ -273,6 +279,8 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
       .max_inline_data = 0};
   settings.opener.data.least_send_depth = 16;
   settings.opener.data.least_receive_depth = FenceReceiver::kReceives;
+  settings.opener.control.inline_bytes =
+      static_cast<uint32_t>(options_.Number("control-inline"));
   settings.opener.connect_timeout_ns = options_.Number("connect-timeout");
   settings.opener.handshake_timeout_ns = options_.Number("handshake-timeout");
   settings.opener.threads = Threads() > 0;

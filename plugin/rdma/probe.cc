@@ -81,14 +81,14 @@ class Prober final : public QpMaker {
   ibv_qp* qp_ = nullptr;
 };
 
-absl::StatusOr<std::string> Describe(verbs::Verbs* verbs,
-                                     ibv_context* context) {
+absl::StatusOr<std::string> Describe(verbs::Verbs* verbs, ibv_context* context,
+                                     uint32_t inline_bytes) {
   QpWants wants;
   wants.most = {.max_send_wr = 32,
                 .max_recv_wr = 32,
                 .max_send_sge = 2,
                 .max_recv_sge = 1,
-                .max_inline_data = kHeaderSize + kMaxFixedPayload};
+                .max_inline_data = inline_bytes};
   wants.least_send_depth = 8;
   wants.least_receive_depth = 4;
   Prober prober(verbs, context);
@@ -106,7 +106,8 @@ absl::StatusOr<std::string> Describe(verbs::Verbs* verbs,
                       ", queue pairs: ", FormatAttempts(grant.attempts));
 }
 
-struct mig_device ProbeDevice(verbs::Verbs* verbs, ibv_device* device) {
+struct mig_device ProbeDevice(verbs::Verbs* verbs, ibv_device* device,
+                              uint32_t inline_bytes) {
   struct mig_device found = {};
   found.port = 1;
   PutText(verbs->GetDeviceName(device), found.name, sizeof(found.name));
@@ -115,7 +116,7 @@ struct mig_device ProbeDevice(verbs::Verbs* verbs, ibv_device* device) {
       verbs::ObjectOfCall(&failure, [&] { return verbs->OpenDevice(device); });
   absl::Status status = verbs::StatusOfErrno("it can't be opened", failure);
   if (context != nullptr) {
-    const auto text = Describe(verbs, context);
+    const auto text = Describe(verbs, context, inline_bytes);
     status = text.status();
     if (text.ok()) PutText(*text, found.detail, sizeof(found.detail));
     ibv_port_attr port = {};
@@ -138,7 +139,7 @@ struct mig_device ProbeDevice(verbs::Verbs* verbs, ibv_device* device) {
 }  // namespace
 
 absl::StatusOr<std::vector<struct mig_device>> ProbeDevices(
-    verbs::Verbs* verbs) {
+    verbs::Verbs* verbs, uint32_t inline_bytes) {
   int count = 0;
   int failure = 0;
   ibv_device** const list = verbs::ObjectOfCall(
@@ -147,7 +148,7 @@ absl::StatusOr<std::vector<struct mig_device>> ProbeDevices(
   // Without the kernel's part there is no list, and so no device.
   if (list == nullptr) return devices;
   for (int i = 0; i < count; ++i) {
-    devices.push_back(ProbeDevice(verbs, list[i]));
+    devices.push_back(ProbeDevice(verbs, list[i], inline_bytes));
   }
   verbs->FreeDeviceList(list);
   return devices;

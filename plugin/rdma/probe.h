@@ -12,10 +12,11 @@
 namespace mig::rdma {
 
 // The devices behind a table, each with what the caps ladder comes to for a
-// control queue pair. One that can't be opened is listed with the reason.
+// control queue pair with that much inline data. One that can't be opened is
+// listed with the reason.
 // Errors: DEVICE where no list can be had.
 absl::StatusOr<std::vector<struct mig_device>> ProbeDevices(
-    verbs::Verbs* verbs);
+    verbs::Verbs* verbs, uint32_t inline_bytes);
 
 }  // namespace mig::rdma
 

@@ -307,6 +307,11 @@ CmId* OnRequest(CmId* listener, const CmMessage& message) {
   id->peer_qp = message.qp_num;
   id->retry_count = message.param.retry_count;
   id->route.addr.src_storage = message.destination;
+  if (message.destination.ss_family == AF_INET6) {
+    // The kernel tells the address of an accepted id without its scope.
+    reinterpret_cast<sockaddr_in6*>(&id->route.addr.src_storage)
+        ->sin6_scope_id = 0;
+  }
   id->route.addr.dst_storage = message.source;
   Enter(id, CmState::kRequested);
   PushEvent(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, &message, listener);

@@ -222,6 +222,12 @@ int BindAddress(CmId* id, const sockaddr* address) {
   if (id->state != CmState::kIdle) return EINVAL;
   sockaddr_storage wanted = {};
   if (address == nullptr || !Copy(address, &wanted)) return EAFNOSUPPORT;
+  // As the kernel's.
+  const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(&wanted);
+  if (wanted.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) &&
+      v6->sin6_scope_id == 0) {
+    return EINVAL;
+  }
   Device* device = DeviceOfAddress(id->node, wanted);
   if (device == nullptr) return EADDRNOTAVAIL;
   uint16_t port = AddressPort(wanted);

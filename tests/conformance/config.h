@@ -30,8 +30,11 @@ struct Config {
   // How long a test waits for what must happen. The contract's own bounds are
   // seconds; only a failing test waits as long as this.
   std::chrono::seconds bound{30};
-  // Cycles of connect, migrate and close in the leak test.
+  // Cycles of connect, migrate and close in the leak test; handovers by chance
+  // are as many, but 300 at most.
   int cycles = 1000;
+  // What a test may need of memory, in GiB; those that need more are skipped.
+  int memory_gib = 1024;
 };
 
 // The one of this process; main fills it before the first test.

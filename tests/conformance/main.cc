@@ -98,7 +98,13 @@ void Define(CLI::App& app, Arguments& arguments) {
                  "how long a test waits for what must happen")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  app.add_option("--cycles", config.cycles, "migrations of the leak test")
+  app.add_option("--memory-gib", config.memory_gib,
+                 "skip tests that need more, where guest memory is pinned")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--cycles", config.cycles,
+                 "migrations of the leak test; of the random ones too, but 300 "
+                 "at most")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_flag("--list-rules", arguments.list_rules,

@@ -15,6 +15,16 @@ class WriteRanges : public Conformance {};
 
 constexpr uint64_t kGib = 1ULL << 30;
 
+// Sparse memory costs nothing, until a plugin pins it on both sides.
+#define SKIP_IF_TOO_MUCH(length)                                        \
+  if (2 * (length) >                                                    \
+      static_cast<uint64_t>(GlobalConfig().memory_gib) * kGib) {        \
+    GTEST_SKIP() << "needs " << 2 * (length) / kGib                     \
+                 << " GiB where memory is pinned, and --memory-gib is " \
+                 << GlobalConfig().memory_gib;                          \
+  }                                                                     \
+  static_assert(true)
+
 TEST_F(WriteRanges, Rule06_EveryPageArrives) {
   Pair pair;
   ASSERT_TRUE(pair.Ready({.length = 16ULL << 20}));
@@ -38,6 +48,7 @@ TEST_F(WriteRanges, Rule06_OnlyWhatIsWrittenArrives) {
 }
 
 TEST_F(WriteRanges, C13_H05_OffsetsPast4GiBAreExact) {
+  SKIP_IF_TOO_MUCH(5 * kGib);
   Pair pair;
   ASSERT_TRUE(pair.Ready({.length = 5 * kGib}));
   Block& block = pair.block();
@@ -51,8 +62,13 @@ TEST_F(WriteRanges, C13_H05_OffsetsPast4GiBAreExact) {
   ranges.push_back(block.Range(5 * kGib - kPage, kPage));
   block.source.Fill(5 * kGib - kPage, kPage, 7);
   ASSERT_TRUE(pair.Round(ranges));
-  EXPECT_EQ(block.destination.ResidentPages(), 5U)
-      << "pages that were not sent were touched";
+  mig_caps caps;
+  // What is registered with a device is populated: all of it, or by chunk.
+  if (pair.destination().GetCaps(&caps) != MIG_OK ||
+      (caps.flags & MIG_CAP_PINS_MEMORY) == 0) {
+    EXPECT_EQ(block.destination.ResidentPages(), 5U)
+        << "pages that were not sent were touched";
+  }
   for (const mig_range& range : ranges) {
     EXPECT_EQ(memcmp(block.source.data() + range.offset,
                      block.destination.data() + range.offset, kPage),
@@ -62,6 +78,7 @@ TEST_F(WriteRanges, C13_H05_OffsetsPast4GiBAreExact) {
 }
 
 TEST_F(WriteRanges, C13_Rule09_ZeroRangeOver4GiBIsWhole) {
+  SKIP_IF_TOO_MUCH(5 * kGib);
   Pair pair;
   ASSERT_TRUE(pair.Ready({.length = 5 * kGib}));
   Block& block = pair.block();

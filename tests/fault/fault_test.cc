@@ -104,7 +104,7 @@ class FaultTest : public ::testing::TestWithParam<Fault> {
     EXPECT_THAT(process.Stderr(),
                 AnyOf(HasSubstr("failed while"), HasSubstr("failed in"),
                       HasSubstr("failed with the guest stopped")));
-    EXPECT_THAT(process.Stderr(), HasSubstr("127.0.0.1"));
+    EXPECT_THAT(process.Stderr(), HasSubstr(ListenHost()));
   }
 
   void CheckSource(int code) {

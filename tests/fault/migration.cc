@@ -62,7 +62,9 @@ Arguments PluginArguments() {
   return arguments;
 }
 
-std::string LocalUri() { return PluginName() + "://127.0.0.1:0"; }
+std::string ListenHost() { return Setting("MIG_TEST_HOST", "127.0.0.1"); }
+
+std::string LocalUri() { return PluginName() + "://" + ListenHost() + ":0"; }
 
 Arguments Join(Arguments first, const Arguments& second) {
   first.insert(first.end(), second.begin(), second.end());

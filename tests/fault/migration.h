@@ -18,7 +18,9 @@ std::string HostSim();
 // What it migrates over: MIG_TEST_PLUGIN, "NAME [OPTION=VALUE ...]".
 std::string PluginName();
 Arguments PluginArguments();
-// Where a destination may listen on this machine.
+// The place of this machine, or of another if MIG_TEST_HOST names one.
+std::string ListenHost();
+// Where a destination may listen there.
 std::string LocalUri();
 
 Arguments Join(Arguments first, const Arguments& second);

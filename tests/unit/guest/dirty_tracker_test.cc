@@ -285,6 +285,16 @@ TEST(MakeDirtyTracker, AutoSaysWhichKindAndWhy) {
   EXPECT_NE(choice.tracker->name(), "simulated");
 }
 
+TEST(MakeDirtyTracker, AutoAvoidsSoftDirtyOnPinnedMemory) {
+  const GuestMemory memory = MakeMemory({"a:1M"});
+  const TrackerChoice choice =
+      MakeDirtyTracker(
+          "auto", &memory, [](const auto& call) { call(); }, /*pinned=*/true)
+          .value();
+  EXPECT_NE(choice.tracker->name(), "soft-dirty");
+  EXPECT_THAT(choice.why, testing::HasSubstr("pinned"));
+}
+
 TEST(MakeDirtyTracker, RefusesUnknownKindsNamingTheKnown) {
   const GuestMemory memory = MakeMemory({"a:1M"});
   ExpectError(MakeDirtyTracker("magic", &memory).status(),

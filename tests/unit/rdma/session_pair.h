@@ -191,9 +191,9 @@ class SessionTest : public ::testing::Test {
     ADD_FAILURE() << "the sessions never come to rest";
     return false;
   }
-  bool Ready() {
-    EXPECT_TRUE((*d)->Listen(kUri).ok());
-    EXPECT_TRUE((*s)->Connect(kUri).ok());
+  bool Ready(const std::string& uri = kUri) {
+    EXPECT_TRUE((*d)->Listen(uri).ok());
+    EXPECT_TRUE((*s)->Connect(uri).ok());
     const auto connected = [this] {
       return (s->Has(MIG_EVENT_CONNECTED) && d->Has(MIG_EVENT_CONNECTED)) ||
              (s->Ended() && d->Ended());

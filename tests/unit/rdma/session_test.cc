@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "rdma/session.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+
+#include <array>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +16,38 @@
 
 namespace mig::rdma {
 namespace {
+
+// An address of this machine's that is valid on one link only; "" if none.
+std::string LinkLocalAddress() {
+  ifaddrs* list = nullptr;
+  std::string found;
+  if (getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET6) {
+      continue;
+    }
+    const auto* const v6 = reinterpret_cast<sockaddr_in6*>(each->ifa_addr);
+    if (!IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)) continue;
+    std::array<char, INET6_ADDRSTRLEN> text = {};
+    inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+    found = absl::StrCat(text.data(), "%", each->ifa_name);
+    break;
+  }
+  freeifaddrs(list);
+  return found;
+}
+
+// The address of an accepted id has no scope, and without one nothing can be
+// bound to it: seen on soft-RoCE.
+TEST_F(SessionTest, LinkLocalAddressesKeepTheirScope) {
+  const std::string address = LinkLocalAddress();
+  if (address.empty()) GTEST_SKIP() << "no link-local address here";
+  Make();
+  ASSERT_TRUE(Ready(absl::StrCat("rdma://[", address, "]:7700")));
+  EXPECT_TRUE(Round(1));
+  EXPECT_TRUE(Same());
+  CloseBoth();
+}
 
 TEST_F(SessionTest, EveryModelMigratesPinnedAndByChunk) {
   for (const char* model : {"mlx5", "mlx4", "irdma", "rxe", "siw"}) {
