@@ -64,7 +64,7 @@ class OneHostWorkloads : public ::testing::TestWithParam<Arguments> {};
 TEST_P(OneHostWorkloads, ArriveVerified) {
   const TempDir dir;
   const Json json =
-      Migrate(kHere, {},
+      Migrate(kHere, GetParam(),
               Join(GetParam(), {"--memory", "ram:16M", "--memory",
                                 "disk,backing=file:" + MakeImage(dir, 3000001),
                                 "--workload", "bank:accounts=2000"}));
