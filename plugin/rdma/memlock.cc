@@ -97,6 +97,13 @@ absl::Status CheckMemlock(const Memlock& memlock, uint64_t need) {
 }
 
 std::string MemlockText(const Memlock& memlock) {
+  if (memlock.unlimited && memlock.limit != RLIM_INFINITY) {
+    return absl::StrCat("the limit of locked memory is ", memlock.limit,
+                        " bytes, from which CAP_IPC_LOCK frees with most "
+                        "devices but not with siw: raise it (ulimit -l, "
+                        "LimitMEMLOCK= of the service, prlimit); else the "
+                        "machine or the device is out of memory");
+  }
   if (memlock.unlimited) {
     return absl::StrCat("locked memory is not limited, ", memlock.pinned,
                         " bytes are pinned: the machine or the device is out "

@@ -91,15 +91,11 @@ TEST_F(TwoHostsFault, C08ALinkTakenDownEndsBothInTheBound) {
 class TwoHostsLoss : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TwoHostsLoss, PacketsThatAreLostAreSentAgain) {
-  const std::string loss = GetParam();
-  for (const std::string device : {"v0", "v1"}) {
-    ASSERT_EQ(Shell("tc qdisc add dev " + device + " root netem loss " + loss),
-              0);
-  }
+  const std::string loss(GetParam());
+  ASSERT_EQ(Shell("tc qdisc add dev v0 root netem loss " + loss), 0);
+  ASSERT_EQ(Shell("tc qdisc add dev v1 root netem loss " + loss), 0);
   Migrate(kThere, {}, {"--memory", "8M", "--workload", "uniform:rate=100K"});
-  for (const std::string device : {"v0", "v1"}) {
-    EXPECT_EQ(Shell("tc qdisc del dev " + device + " root"), 0);
-  }
+  EXPECT_EQ(Shell("tc qdisc del dev v0 root; tc qdisc del dev v1 root"), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, TwoHostsLoss, ::testing::Values("0.1%", "1%"),
@@ -123,8 +119,9 @@ TEST_P(TwoHostsRemoval, C20EndsTheMigrationAndLetsTheDeviceGo) {
   Process& hit = device == "0" ? migration_.source() : migration_.destination();
   EXPECT_THAT(hit.Stderr(), HasSubstr("device was removed"));
   EXPECT_EQ(removal.Wait(kBound), 0) << "the device is still held";
-  ASSERT_EQ(Shell("rdma link add rxe" + device + " type rxe netdev v" + device),
-            0);
+  std::string restore = "rdma link add rxe";
+  restore.append(device).append(" type rxe netdev v").append(device);
+  ASSERT_EQ(Shell(restore), 0);
   ExpectNextMigrationWorks();
 }
 

@@ -64,7 +64,7 @@ class OneHostWorkloads : public ::testing::TestWithParam<Arguments> {};
 TEST_P(OneHostWorkloads, ArriveVerified) {
   const TempDir dir;
   const Json json =
-      Migrate(kHere, {},
+      Migrate(kHere, GetParam(),
               Join(GetParam(), {"--memory", "ram:16M", "--memory",
                                 "disk,backing=file:" + MakeImage(dir, 3000001),
                                 "--workload", "bank:accounts=2000"}));
@@ -122,6 +122,31 @@ TEST(OneHost, C19WithoutADeviceTheErrorSaysSo) {
   EXPECT_EQ(probe.Wait(kLimit), 0) << probe.Stderr();
   EXPECT_THAT(probe.Stdout(), HasSubstr("none"));
   EXPECT_EQ(Shell("rdma link add rxe0 type rxe netdev d0"), 0);
+}
+
+TEST(Siw, C01InlineStepsDownTheLadder) {
+  EXPECT_THAT(Probe("80"), HasSubstr("ex EOPNOTSUPP, plain gave 32/2/80"));
+  const std::string stepped = Probe("81");
+  EXPECT_THAT(stepped, HasSubstr("plain EINVAL at"));
+  EXPECT_THAT(stepped, HasSubstr("plain gave 32/2/"));
+}
+
+TEST(Siw, Migrates) {
+  Migrate(kHere, {}, kSmall);
+  const Arguments options = {"--plugin-option", "registration=dynamic",
+                             "--plugin-option", "chunk-size=1M",
+                             "--plugin-option", "data-qps=4"};
+  Migrate(kHere, options, Join(kSmall, options));
+}
+
+TEST(Siw, C11HoldsRootToTheMemlockLimitToo) {
+  const TempDir dir;
+  Process run(dir, {"/usr/bin/prlimit", "--memlock=8388608", HostSim(), "run",
+                    "--plugin", "rdma", "--listen", kHere, "--memory", "64M",
+                    "--after", "100ms"});
+  EXPECT_EQ(run.Wait(kLimit), 1) << run.Stderr();
+  EXPECT_THAT(run.Stderr(), HasSubstr("8388608")) << "the limit";
+  EXPECT_THAT(run.Stderr(), HasSubstr("ulimit -l")) << "the remedy";
 }
 
 }  // namespace
