@@ -57,7 +57,8 @@ void Session::GetCaps(struct mig_caps* caps) {
     AddQpCaps("control", opened_.control->qp());
     if (!opened_.data.empty()) AddQpCaps("data", *opened_.data[0]);
   }
-  caps->flags = MIG_CAP_PINS_MEMORY;
+  // As for blocks: what is paged on demand may be discarded.
+  caps->flags = pool_->settings().on_demand ? 0 : MIG_CAP_PINS_MEMORY;
   FillCaps(hello, caps);
   caps->details = capabilities_.data();
   caps->detail_count = capabilities_.size();
