@@ -88,7 +88,10 @@ Json NamePlugin(const PluginContext& context) {
 }
 
 // Microseconds with a digit: a round trip may be a few of them.
-double Us(uint64_t ns) { return static_cast<double>(ns / 100) / 10; }
+double Us(uint64_t ns) {
+  const uint64_t tenths = ns / 100;
+  return static_cast<double>(tenths) / 10;
+}
 
 Json RttJson(const std::vector<uint64_t>& samples) {
   Json json;

@@ -245,7 +245,7 @@ bool ProcessLink::Probe(uint64_t address, uint64_t value) {
   return false;
 }
 
-void ProcessLink::Refuse(std::string why) {
+void ProcessLink::Refuse(absl::string_view why) {
   if (!refusal_.empty()) return;
   refusal_ = absl::StrCat("soft device: ", why);
   host_->Log(MIG_LOG_ERROR, refusal_);

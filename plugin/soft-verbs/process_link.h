@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "common/host.h"
 #include "soft-verbs/cm.h"
 #include "soft-verbs/memory_table.h"
@@ -68,7 +69,7 @@ class ProcessLink final : public CmWire,
       : socket_(std::move(socket)), host_(host), pid_(pid) {}
   bool TakeDescriptors(std::vector<OwnedFd> fds);
   bool Probe(uint64_t address, uint64_t value);
-  void Refuse(std::string why);
+  void Refuse(absl::string_view why);
 
   OwnedFd socket_;
   const Host* host_;
