@@ -25,6 +25,7 @@
 #include "rdma/gid.h"
 #include "rdma/probe.h"
 #include "rdma/session.h"
+#include "rdma/wire.h"
 #include "soft-verbs/soft_verbs.h"
 #include "verbs/real_verbs.h"
 
@@ -32,6 +33,8 @@ namespace mig::rdma {
 namespace {
 
 constexpr int kMaxServiceLevel = 15;
+static_assert(kHeaderSize + kMaxFixedPayload == 56,
+              "the default of control-inline holds every such message");
 
 constexpr std::array kOptions = {
     mig_option{"device", "", "a device's name, or soft[:MODEL[,NAME=VALUE]...]",

@@ -35,6 +35,8 @@ struct Config {
   int cycles = 1000;
   // What a test may need of memory, in GiB; those that need more are skipped.
   int memory_gib = 1024;
+  // What is registered with the device is populated by that, sent or not.
+  bool populates = false;
 };
 
 // The one of this process; main fills it before the first test.

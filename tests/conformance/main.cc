@@ -102,6 +102,9 @@ void Define(CLI::App& app, Arguments& arguments) {
                  "skip tests that need more, where guest memory is pinned")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_flag("--populates", config.populates,
+               "the device populates the memory that is registered with it: "
+               "pages that were not sent may be resident");
   app.add_option("--cycles", config.cycles,
                  "migrations of the leak test; of the random ones too, but 300 "
                  "at most")

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -18,11 +17,6 @@ namespace {
 
 constexpr Millis kLimit(60000);
 constexpr char kIp[] = "/sbin/ip";
-
-int Shell(const std::string& command) {
-  // One thread, and nothing of a stranger's in the command.
-  return system(command.c_str());  // NOLINT(concurrency-mt-unsafe)
-}
 
 // Two namespaces that go with the object.
 class TwoHosts {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -52,6 +53,12 @@ std::string ReadFile(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+int Shell(const std::string& command) {
+  // One thread, and nothing of a stranger's in the command.
+  const int status = system(command.c_str());  // NOLINT(concurrency-mt-unsafe)
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 Process::Process(const TempDir& dir, std::vector<std::string> arguments) {

@@ -31,6 +31,9 @@ class TempDir {
 // What is in a file now; empty if it is not there.
 std::string ReadFile(const std::string& path);
 
+// The exit code of a shell's command, -1 if a signal ended it.
+int Shell(const std::string& command);
+
 // A program that a test runs, with its output in files. Killed and reaped, with
 // all that it started, when it goes out of scope. One thread.
 class Process {

@@ -3,20 +3,12 @@
 #include "machine.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <fstream>
 
 namespace mig::test {
 
 using Json = nlohmann::json;
-
-int Shell(const std::string& command) {
-  // One thread, and nothing of a stranger's in the command.
-  const int status = system(command.c_str());  // NOLINT
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 uint64_t NumberIn(const std::string& path) {
   std::ifstream file(path);

@@ -18,8 +18,6 @@ namespace mig::test {
 // An emulated machine on a busy one: what is right takes its time.
 constexpr Millis kLimit(180000);
 
-// The exit code of a shell's command.
-int Shell(const std::string& command);
 // The first word of a file, 0 if there is none.
 uint64_t NumberIn(const std::string& path);
 // Bytes that went over the wire between the two hosts.

@@ -26,8 +26,24 @@ class RdmaPlugin : public ::testing::Test {
     EXPECT_EQ(ops_->context_create(&services, &context_, nullptr), MIG_OK);
   }
   ~RdmaPlugin() override { ops_->context_destroy(context_); }
+  // What making a source with these options answers, and says.
+  int32_t CreateSource() {
+    mig_session_params params = {};
+    params.size = sizeof(params);
+    params.role = MIG_ROLE_SOURCE;
+    params.attempt = 1;
+    mig_session* session = nullptr;
+    mig_error error = {};
+    error.size = sizeof(error);
+    const int32_t status =
+        ops_->session_create(context_, &params, &session, &error);
+    message_ = error.message;
+    return status;
+  }
+
   const struct mig_transport_ops* ops_ = nullptr;
   struct mig_context* context_ = nullptr;
+  std::string message_;
 };
 
 TEST_F(RdmaPlugin, EveryDefaultIsValid) {
@@ -44,16 +60,7 @@ TEST_F(RdmaPlugin, EveryDefaultIsValid) {
 TEST_F(RdmaPlugin, C19WithoutADeviceItNeverFallsBackSilently) {
   ASSERT_EQ(ops_->option_set(context_, "device", "soft:nonsense", nullptr),
             MIG_OK);
-  mig_session_params params = {};
-  params.size = sizeof(params);
-  params.role = MIG_ROLE_SOURCE;
-  params.attempt = 1;
-  mig_session* session = nullptr;
-  mig_error error = {};
-  error.size = sizeof(error);
-  EXPECT_EQ(ops_->session_create(context_, &params, &session, &error),
-            MIG_E_OPTION)
-      << error.message;
+  EXPECT_EQ(CreateSource(), MIG_E_OPTION) << message_;
 }
 
 TEST_F(RdmaPlugin, ProbeShowsWhatTheLadderComesTo) {
@@ -73,13 +80,6 @@ TEST_F(RdmaPlugin, APathThatCanNotBeIsRefusedWhenASessionIsMade) {
   ASSERT_EQ(ops_->option_set(context_, "device", "soft:mlx5,addresses=10.0.0.1",
                              nullptr),
             MIG_OK);
-  mig_session_params params = {};
-  params.size = sizeof(params);
-  params.role = MIG_ROLE_SOURCE;
-  params.attempt = 1;
-  mig_session* session = nullptr;
-  mig_error error = {};
-  error.size = sizeof(error);
   const std::array<std::array<const char*, 3>, 4> wrong = {{
       {"service-level", "16", "'16' does not exist: give 0 to 15"},
       {"service-level", "high", "'high' does not exist"},
@@ -88,29 +88,21 @@ TEST_F(RdmaPlugin, APathThatCanNotBeIsRefusedWhenASessionIsMade) {
   }};
   for (const auto& [name, value, message] : wrong) {
     ASSERT_EQ(ops_->option_set(context_, name, value, nullptr), MIG_OK);
-    EXPECT_EQ(ops_->session_create(context_, &params, &session, &error),
-              MIG_E_OPTION);
-    EXPECT_THAT(std::string(error.message), testing::HasSubstr(message));
+    EXPECT_EQ(CreateSource(), MIG_E_OPTION);
+    EXPECT_THAT(message_, testing::HasSubstr(message));
     ASSERT_EQ(ops_->option_set(context_, name, "", nullptr), MIG_OK);
   }
   ASSERT_EQ(ops_->option_set(context_, "gid", "3", nullptr), MIG_OK);
   ASSERT_EQ(ops_->option_set(context_, "source-address", "10.0.0.1", nullptr),
             MIG_OK);
-  EXPECT_EQ(ops_->session_create(context_, &params, &session, &error),
-            MIG_E_OPTION);
-  EXPECT_THAT(std::string(error.message), testing::HasSubstr("leave one out"));
+  EXPECT_EQ(CreateSource(), MIG_E_OPTION);
+  EXPECT_THAT(message_, testing::HasSubstr("leave one out"));
 }
 
 TEST_F(RdmaPlugin, AChunkSizeThatIsNoPowerOfTwoIsRefused) {
   ASSERT_EQ(ops_->option_set(context_, "device", "soft", nullptr), MIG_OK);
   ASSERT_EQ(ops_->option_set(context_, "chunk-size", "3M", nullptr), MIG_OK);
-  mig_session_params params = {};
-  params.size = sizeof(params);
-  params.role = MIG_ROLE_SOURCE;
-  params.attempt = 1;
-  mig_session* session = nullptr;
-  EXPECT_EQ(ops_->session_create(context_, &params, &session, nullptr),
-            MIG_E_OPTION);
+  EXPECT_EQ(CreateSource(), MIG_E_OPTION);
 }
 
 }  // namespace
