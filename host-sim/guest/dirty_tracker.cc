@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/dirty_tracker.h"
 
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -14,9 +13,6 @@ namespace mig::sim {
 namespace {
 
 constexpr uint64_t kProbePages = 16;
-using Kinds = std::array<absl::string_view, 3>;
-constexpr Kinds kAutoKinds = {"uffd", "soft-dirty", "mprotect"};
-constexpr Kinds kAutoKindsPinned = {"uffd", "mprotect", "soft-dirty"};
 
 std::unique_ptr<DirtyTracker> MakeKind(absl::string_view kind,
                                        const GuestMemory* memory,
@@ -105,6 +101,11 @@ absl::Status CheckFetch(const GuestMemory& memory, const GuestBlock& block,
   return absl::OkStatus();
 }
 
+AutoKinds AutoTrackerKinds(bool pinned) {
+  if (pinned) return {"uffd", "mprotect", "soft-dirty"};
+  return {"uffd", "soft-dirty", "mprotect"};
+}
+
 absl::StatusOr<TrackerChoice> MakeDirtyTracker(absl::string_view kind,
                                                const GuestMemory* memory,
                                                PausedCall run_paused,
@@ -115,8 +116,7 @@ absl::StatusOr<TrackerChoice> MakeDirtyTracker(absl::string_view kind,
   }
   std::string refused;
   bool known = kind == "auto";
-  for (const absl::string_view candidate :
-       pinned ? kAutoKindsPinned : kAutoKinds) {
+  for (const absl::string_view candidate : AutoTrackerKinds(pinned)) {
     if (kind != "auto" && kind != candidate) continue;
     known = true;
     absl::Status status = CheckMemory(candidate, *memory, run_paused);

@@ -3,6 +3,7 @@
 #ifndef MIGTRANSPORT_HOST_SIM_GUEST_DIRTY_TRACKER_H_
 #define MIGTRANSPORT_HOST_SIM_GUEST_DIRTY_TRACKER_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -61,6 +62,10 @@ struct TrackerChoice {
   // One line: which kind, and for `auto` why none of the better ones.
   std::string why;
 };
+
+// What `auto` tries, in this order.
+using AutoKinds = std::array<absl::string_view, 3>;
+AutoKinds AutoTrackerKinds(bool pinned);
 
 // Makes a tracker of `memory`, not started. Kinds, best first:
 //   uffd        userfaultfd write-protect (async) and PAGEMAP_SCAN, Linux 6.7

@@ -293,6 +293,8 @@ TEST(MakeDirtyTracker, AutoAvoidsSoftDirtyOnPinnedMemory) {
           .value();
   EXPECT_NE(choice.tracker->name(), "soft-dirty");
   EXPECT_THAT(choice.why, testing::HasSubstr("pinned"));
+  // Also where this kernel has a better one than either.
+  EXPECT_EQ(AutoTrackerKinds(/*pinned=*/true).back(), "soft-dirty");
 }
 
 TEST(MakeDirtyTracker, RefusesUnknownKindsNamingTheKnown) {
