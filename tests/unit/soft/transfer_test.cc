@@ -86,9 +86,10 @@ TEST_F(TransferTest, WriteLandsAndCompletesOnlyAtItsSource) {
 TEST_F(TransferTest, ALongWriteIsMovedInPartsAndArrivesWhole) {
   from.resize(5 * (1 << 20) + 3);
   to.resize(from.size());
-  for (size_t i = 0; i < from.size(); ++i)
-    from[i] =
-        static_cast<uint8_t>((i * 7 >> 3) + (i >> 20));  // no part like another
+  // No part like another.
+  for (size_t i = 0; i < from.size(); ++i) {
+    from[i] = static_cast<uint8_t>((i * 7 >> 3) + (i >> 20));
+  }
   Start();
   ASSERT_EQ(Write(5, from.size()), 0);
   int drives = 0;
