@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "common/abi_glue.h"
 
+#include <array>
+#include <cstdio>
+
 namespace mig {
 
 absl::Status CheckStruct(const void* object, uint32_t size, size_t least,
@@ -38,6 +41,25 @@ void CopyText(const std::string& text, char* to, size_t size, size_t* needed) {
     to[length] = '\0';
   }
   if (needed != nullptr) *needed = text.size() + 1;
+}
+
+int32_t AnswerQuery(uint32_t host_abi_min, uint32_t host_abi_max,
+                    const struct mig_transport_ops* table,
+                    const struct mig_transport_ops** ops,
+                    struct mig_error* error) {
+  if (ops == nullptr) {
+    return FillPlainError(MIG_E_ARGUMENT, "a null pointer for ops", error);
+  }
+  if (host_abi_min > MIG_ABI_VERSION || host_abi_max < MIG_ABI_VERSION) {
+    std::array<char, 128> text;  // a query allocates nothing
+    std::snprintf(text.data(), text.size(),
+                  "the %s plugin speaks ABI version 1 only: use a host or a "
+                  "plugin of the same major version",
+                  table->name);
+    return FillPlainError(MIG_E_VERSION, text.data(), error);
+  }
+  *ops = table;
+  return MIG_OK;
 }
 
 }  // namespace mig

@@ -12,7 +12,7 @@
 //         const mig_session_params&);
 //   };
 //
-// and a Session with the functions of tcp/session.h.
+// and a Session: a SessionBase with the functions that are a transport's.
 #ifndef PLUGIN_COMMON_ABI_GLUE_H_
 #define PLUGIN_COMMON_ABI_GLUE_H_
 
@@ -22,6 +22,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,25 @@ absl::Status NullArgument(const char* name);
 // Copies text with its NUL, cut at `size`; *needed is the whole size.
 void CopyText(const std::string& text, char* to, size_t size, size_t* needed);
 
+// What a plugin says of itself, beside its functions.
+struct PluginIdentity {
+  const char* name;
+  const char* version;
+  const char* description;
+  const char* licenses;
+  const char* uri_schemes;
+  uint32_t wire_version;  // the only one
+  std::span<const struct mig_option> options;
+  std::span<const struct mig_counter> counters;
+};
+
+// mig_transport_query of a plugin whose table is `table`. Errors: ARGUMENT,
+// VERSION.
+int32_t AnswerQuery(uint32_t host_abi_min, uint32_t host_abi_max,
+                    const struct mig_transport_ops* table,
+                    const struct mig_transport_ops** ops,
+                    struct mig_error* error);
+
 // Runs fn, which returns a Status, and answers the ABI's code.
 template <typename Fn>
 int32_t Guarded(struct mig_error* error, Fn&& fn) noexcept {
@@ -63,7 +83,28 @@ int32_t Guarded(struct mig_error* error, Fn&& fn) noexcept {
 template <typename Context, typename Session>
 class AbiGlue {
  public:
-  // Puts the functions into a table whose data the plugin has filled in.
+  // The plugin's table. What `identity` points to must live as long.
+  static struct mig_transport_ops Table(const PluginIdentity& identity) {
+    struct mig_transport_ops table = {};
+    table.size = sizeof(table);
+    table.abi_version = MIG_ABI_VERSION;
+    table.name = identity.name;
+    table.version = identity.version;
+    table.description = identity.description;
+    table.licenses = identity.licenses;
+    table.uri_schemes = identity.uri_schemes;
+    table.wire_version_min = table.wire_version_max = identity.wire_version;
+    table.options = identity.options.data();
+    table.option_count = static_cast<uint32_t>(identity.options.size());
+    table.option_size = sizeof(struct mig_option);
+    table.counters = identity.counters.data();
+    table.counter_count = static_cast<uint32_t>(identity.counters.size());
+    table.counter_size = sizeof(struct mig_counter);
+    Fill(&table);
+    return table;
+  }
+
+ private:
   static constexpr void Fill(struct mig_transport_ops* ops) {
     ops->context_create = &ContextCreate;
     ops->context_destroy = &ContextDestroy;
@@ -98,7 +139,6 @@ class AbiGlue {
     ops->session_error = &SessionError;
   }
 
- private:
   static Context* From(struct mig_context* context) {
     return reinterpret_cast<Context*>(context);
   }

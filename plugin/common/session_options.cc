@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -82,6 +84,23 @@ absl::Status CheckParams(const struct mig_session_params& params) {
         absl::StrCat("session flags ", params.flags, " are unknown: give 0"));
   }
   return CheckExtensions(params.extensions);
+}
+
+absl::Status FillHello(const struct mig_session_params& params,
+                       const Options& options, CommonHello* hello,
+                       std::string* key) {
+  MIG_RETURN_IF_ERROR(CheckParams(params));
+  auto read = ReadKey(options);
+  if (!read.ok()) return read.status();
+  *key = *std::move(read);
+  hello->role = params.role;
+  hello->auth = key->empty() ? 0 : 1;
+  std::copy_n(params.vm_uuid, MIG_UUID_SIZE, hello->uuid.begin());
+  hello->attempt = params.attempt;
+  hello->max_message = options.Number("max-message");
+  hello->window = 4 * hello->max_message;
+  hello->peer_timeout_ns = options.Number("peer-timeout");
+  return absl::OkStatus();
 }
 
 }  // namespace mig

@@ -3,7 +3,6 @@
 //
 // The RDMA plugin's face: what it says of itself, its options, and how a
 // session's settings come of them.
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <map>
@@ -50,12 +49,8 @@ constexpr std::array kOptions = {
     mig_option{"chunk-size", "32M", "1M..1G",
                "unit of registration, a power of 2; the smaller of both sides",
                MIG_OPTION_SIZE, 0},
-    mig_option{"key", "", "text",
-               "pre-shared key that both sides prove to have (HMAC-SHA256)",
-               MIG_OPTION_STRING, MIG_OPTION_SECRET},
-    mig_option{"key-file", "", "a path",
-               "file that holds the key, so that no command line shows it",
-               MIG_OPTION_STRING, 0},
+    kKeyOption,
+    kKeyFileOption,
     mig_option{"source-address", "", "a numeric address",
                "local address to connect from; empty: the system's choice",
                MIG_OPTION_STRING, 0},
@@ -88,21 +83,11 @@ constexpr std::array kOptions = {
     mig_option{"prefault", "off", "on|off",
                "destination: fault memory in before it is registered",
                MIG_OPTION_BOOL, 0},
-    mig_option{"peer-timeout", "10s", "100ms..600s",
-               "silence after which the peer is given up", MIG_OPTION_DURATION,
-               0},
-    mig_option{"connect-timeout", "10s", "100ms..600s",
-               "for looking up and connecting, over all addresses",
-               MIG_OPTION_DURATION, 0},
-    mig_option{"handshake-timeout", "5s", "100ms..600s",
-               "for a connected peer to prove who it is", MIG_OPTION_DURATION,
-               0},
-    mig_option{"close-timeout", "1s", "10ms..60s",
-               "for the last messages to go out in close", MIG_OPTION_DURATION,
-               0},
-    mig_option{"max-message", "1M", "512K..64M",
-               "largest control message offered to the peer", MIG_OPTION_SIZE,
-               0},
+    kPeerTimeoutOption,
+    kConnectTimeoutOption,
+    kHandshakeTimeoutOption,
+    kCloseTimeoutOption,
+    kMaxMessageOption,
     mig_option{"threads", "4", "0..64",
                "that register memory; 0: registered and names looked up inside "
                "progress",
@@ -250,11 +235,10 @@ absl::Status Context::FillSource(verbs::Verbs* verbs, CmTuning* tuning) const {
 
 absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
     const struct mig_session_params& params) {
-  MIG_RETURN_IF_ERROR(CheckParams(params));
-  auto key = ReadKey(options_);
-  if (!key.ok()) return key.status();
   SessionSettings settings;
-  settings.opener.key = *std::move(key);
+  Hello& hello = settings.opener.hello;
+  MIG_RETURN_IF_ERROR(
+      FillHello(params, options_, &hello, &settings.opener.key));
   auto pool = Pool();
   if (!pool.ok()) return pool.status();
   MIG_RETURN_IF_ERROR(FillTuning((*pool)->verbs(), &settings.opener.tuning));
@@ -264,14 +248,6 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
                      absl::StrCat("chunk-size ", chunk,
                                   " is no power of 2: give 1M, 2M, ... 1G"));
   }
-  Hello& hello = settings.opener.hello;
-  hello.role = params.role;
-  hello.auth = settings.opener.key.empty() ? 0 : 1;
-  std::copy_n(params.vm_uuid, MIG_UUID_SIZE, hello.uuid.begin());
-  hello.attempt = params.attempt;
-  hello.max_message = options_.Number("max-message");
-  hello.window = 4 * hello.max_message;
-  hello.peer_timeout_ns = options_.Number("peer-timeout");
   hello.chunk_size = RegistrationUnit(chunk, Threads());
   hello.data_qps = static_cast<uint32_t>(options_.Number("data-qps"));
   settings.opener.data.most = {
@@ -298,27 +274,17 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
 }
 
 const struct mig_transport_ops* Ops() {
-  static const struct mig_transport_ops ops = [] {
-    struct mig_transport_ops table = {};
-    table.size = sizeof(table);
-    table.abi_version = MIG_ABI_VERSION;
-    table.name = "rdma";
-    table.version = MIG_PLUGIN_VERSION;
-    table.description = "guest memory by RDMA, or by a software device";
-    table.licenses = "BSD-2-Clause AND Apache-2.0";
-    table.uri_schemes = "rdma";
-    table.wire_version_min = kWireVersion;
-    table.wire_version_max = kWireVersion;
-    table.options = kOptions.data();
-    table.option_count = kOptions.size();
-    table.option_size = sizeof(struct mig_option);
-    table.counters = CounterTable().data();
-    table.counter_count = static_cast<uint32_t>(CounterTable().size());
-    table.counter_size = sizeof(struct mig_counter);
-    AbiGlue<Context, Session>::Fill(&table);
-    return table;
-  }();
-  return &ops;
+  static const struct mig_transport_ops table =
+      AbiGlue<Context, Session>::Table(
+          {.name = "rdma",
+           .version = MIG_PLUGIN_VERSION,
+           .description = "guest memory by RDMA, or by a software device",
+           .licenses = "BSD-2-Clause AND Apache-2.0",
+           .uri_schemes = "rdma",
+           .wire_version = kWireVersion,
+           .options = kOptions,
+           .counters = CounterTable()});
+  return &table;
 }
 
 }  // namespace
@@ -327,16 +293,6 @@ const struct mig_transport_ops* Ops() {
 extern "C" __attribute__((visibility("default"))) int32_t mig_transport_query(
     uint32_t host_abi_min, uint32_t host_abi_max,
     const struct mig_transport_ops** ops, struct mig_error* error) {
-  if (ops == nullptr) {
-    return mig::FillPlainError(MIG_E_ARGUMENT, "a null pointer for ops", error);
-  }
-  if (host_abi_min > MIG_ABI_VERSION || host_abi_max < MIG_ABI_VERSION) {
-    return mig::FillPlainError(
-        MIG_E_VERSION,
-        "the rdma plugin speaks ABI version 1 only: use a host or a plugin of "
-        "the same major version",
-        error);
-  }
-  *ops = mig::rdma::Ops();
-  return MIG_OK;
+  return mig::AnswerQuery(host_abi_min, host_abi_max, mig::rdma::Ops(), ops,
+                          error);
 }

@@ -13,6 +13,7 @@
 #include "rdma/session.h"
 
 namespace mig::rdma {
+
 absl::Status Session::OnBlocks(std::span<const uint8_t> payload) {
   if (their_table_ || preparing_) {
     return PeerBroke("a block table before the last was answered");

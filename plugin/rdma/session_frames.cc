@@ -10,6 +10,7 @@
 #include "rdma/session.h"
 
 namespace mig::rdma {
+
 absl::Status Session::OnFrame(const FrameHeader& header,
                               std::span<const uint8_t> payload,
                               std::vector<uint8_t>* whole) {

@@ -12,6 +12,7 @@
 #include "tcp/session.h"
 
 namespace mig::tcp {
+
 absl::StatusOr<uint32_t> Session::PayloadLimit(FrameType type) {
   switch (type) {
     case FrameType::kHello:
