@@ -343,10 +343,11 @@ void Connector::AddressFailed(const absl::Status& why) {
 absl::Status Connector::AllFailed() const {
   const int32_t code = ErrorCode(last_failure_);
   const bool of_peer = code / 100 == MIG_E_PEER_UNREACHABLE / 100;
-  return MakeError(of_peer ? MIG_E_PEER_UNREACHABLE : code,
-                   absl::StrCat("can't connect to ", uri_, " (", failures_,
-                                "): is the destination listening there?"),
-                   ErrorErrno(last_failure_));
+  return MakeError(
+      of_peer ? MIG_E_PEER_UNREACHABLE : code,
+      absl::StrCat("can't connect to ", uri_, " (", failures_, ")",
+                   of_peer ? ": is the destination listening there?" : ""),
+      ErrorErrno(last_failure_));
 }
 
 bool Connector::HasWork() {

@@ -146,6 +146,15 @@ TEST(TransportTest, UnixSocket) {
       RunBoth({"--memory", "32M", "--listen", "unix:" + dir.Path("s")}, dir));
 }
 
+// The plugin itself moves every queue pair, on both sides.
+TEST(TransportTest, ServiceLevelOnEveryQueuePair) {
+  if (PluginName() != "rdma") GTEST_SKIP() << "only rdma has service levels";
+  const TempDir dir;
+  ExpectVerified(RunBoth({"--memory", "32M", "--plugin-option",
+                          "service-level=3", "--plugin-option", "data-qps=2"},
+                         dir));
+}
+
 TEST(TransportTest, ExamplePluginInOneProcess) {
   const TempDir dir;
   Process process(dir, {HostSim(), "run", "--one-process", "--plugin",
