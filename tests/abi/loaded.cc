@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "loaded.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -67,12 +65,14 @@ size_t CountMappings() {
   return count;
 }
 
-size_t ResidentKib() {
-  std::ifstream statm("/proc/self/statm");
-  size_t total = 0;
-  size_t resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 1024;
+size_t AnonymousKib() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  std::string word;
+  size_t kib = 0;
+  while (rollup >> word) {
+    if (word == "Anonymous:") rollup >> kib;
+  }
+  return kib;
 }
 
 }  // namespace mig::abi

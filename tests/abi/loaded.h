@@ -71,7 +71,9 @@ class PluginPath {
 size_t CountFds();
 size_t CountThreads();
 size_t CountMappings();
-size_t ResidentKib();
+// Memory of its own in place, exactly: pages of files come and go with the
+// page cache (proc_pid_smaps_rollup; statm counts those too, and in batches).
+size_t AnonymousKib();
 
 }  // namespace mig::abi
 
