@@ -8,18 +8,28 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/greeting.h"
 #include "rdma/control_channel.h"
 #include "rdma/hello.h"
 #include "rdma/private_data.h"
 
 namespace mig::rdma {
+
+struct RdmaGreeting {
+  using Hello = rdma::Hello;
+  using Agreement = rdma::Agreement;
+  static constexpr auto Encode = EncodeHello;
+  static constexpr auto Decode = DecodeHello;
+  static constexpr auto Negotiate = rdma::Negotiate;
+  static constexpr char kConnecting[] = "migtransport rdma 1 connecting";
+  static constexpr char kListening[] = "migtransport rdma 1 listening";
+};
 
 // One side of it. Not thread-safe; the channel must outlive it.
 class Handshake final : public FrameHandler {
@@ -29,16 +39,16 @@ class Handshake final : public FrameHandler {
             bool connecting);
 
   // The connecting side's first word.
-  void Start();
-  bool agreed() const { return agreed_; }
-  const Agreement& agreement() const { return agreement_; }
+  void Start() { greeting_.Start(); }
+  bool agreed() const { return greeting_.agreed(); }
+  const Agreement& agreement() const { return greeting_.agreement(); }
   // An error in it, to be called with what Poll answered. Tells the peer unless
   // it was the peer that said so. `fatal()`: the right peer, which can't be
   // agreed with, so that a listening session ends too.
   void Fail(const absl::Status& why);
-  bool fatal() const { return fatal_; }
+  bool fatal() const { return greeting_.fatal(); }
   // The peer has said a valid hello.
-  bool spoke() const { return theirs_.has_value(); }
+  bool spoke() const { return greeting_.spoke(); }
 
   // The proof for data queue pair `index`, of the side that connects or not.
   absl::StatusOr<std::array<uint8_t, kShortMacSize>> DataMac(
@@ -49,27 +59,10 @@ class Handshake final : public FrameHandler {
                        std::vector<uint8_t>* whole) override;
 
  private:
-  absl::Status OnHello(std::span<const uint8_t> payload);
-  absl::Status OnAuth(std::span<const uint8_t> payload);
-  absl::Status OnAbort(const FrameHeader& header,
-                       std::span<const uint8_t> payload);
-  absl::Status SendAuth();
-  absl::StatusOr<std::vector<uint8_t>> SideMac(bool connecting) const;
-  const std::vector<uint8_t>& HelloOf(bool connecting) const {
-    return connecting == connecting_ ? our_payload_ : their_payload_;
-  }
+  void Send(GreetingFrame frame, std::span<const uint8_t> payload);
 
   ControlChannel* const channel_;
-  const Hello ours_;
-  const std::vector<uint8_t> our_payload_;
-  const std::string key_;
-  const bool connecting_;
-  std::optional<Hello> theirs_;
-  std::vector<uint8_t> their_payload_;
-  Agreement agreement_;
-  bool agreed_ = false;
-  bool fatal_ = false;
-  bool peer_refused_ = false;
+  Greeting<RdmaGreeting> greeting_;
 };
 
 }  // namespace mig::rdma

@@ -2,16 +2,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "rdma/private_data.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/hello_mac.h"
 #include "common/wire_bytes.h"
 #include "mig_transport.h"
 
@@ -82,33 +78,6 @@ absl::StatusOr<PrivateData> DecodePrivateData(std::span<const uint8_t> from) {
   return data;
 }
 
-namespace {
-
-absl::StatusOr<std::array<uint8_t, 32>> Sha256Mac(
-    absl::string_view key, const std::vector<uint8_t>& text) {
-  std::array<uint8_t, 32> mac;
-  unsigned int size = 0;
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), text.data(),
-           text.size(), mac.data(), &size) == nullptr ||
-      size != mac.size()) {
-    return MakeError(MIG_E_INTERNAL, "libcrypto can't compute HMAC-SHA256");
-  }
-  return mac;
-}
-
-}  // namespace
-
-absl::StatusOr<std::array<uint8_t, 32>> HelloMac(
-    absl::string_view key, absl::string_view label,
-    std::span<const uint8_t> connecting_hello,
-    std::span<const uint8_t> listening_hello) {
-  std::vector<uint8_t> text(label.begin(), label.end());
-  text.insert(text.end(), connecting_hello.begin(), connecting_hello.end());
-  text.insert(text.end(), listening_hello.begin(), listening_hello.end());
-  // Without a key the nonces are what only the two peers know.
-  return Sha256Mac(key.empty() ? absl::string_view("migtransport") : key, text);
-}
-
 absl::StatusOr<std::array<uint8_t, kShortMacSize>> DataQpMac(
     absl::string_view key, std::span<const uint8_t> connecting_hello,
     std::span<const uint8_t> listening_hello, uint8_t role, uint16_t index) {
@@ -119,11 +88,6 @@ absl::StatusOr<std::array<uint8_t, kShortMacSize>> DataQpMac(
   std::array<uint8_t, kShortMacSize> cut;
   std::copy_n(mac->begin(), cut.size(), cut.begin());
   return cut;
-}
-
-bool SameMac(std::span<const uint8_t> a, std::span<const uint8_t> b) {
-  return a.size() == b.size() &&
-         CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace mig::rdma

@@ -57,15 +57,6 @@ absl::StatusOr<std::array<uint8_t, kShortMacSize>> DataQpMac(
     absl::string_view key, std::span<const uint8_t> connecting_hello,
     std::span<const uint8_t> listening_hello, uint8_t role, uint16_t index);
 
-// In constant time.
-bool SameMac(std::span<const uint8_t> a, std::span<const uint8_t> b);
-
-// HMAC-SHA256 over `label` and both hello payloads. Errors: INTERNAL.
-absl::StatusOr<std::array<uint8_t, 32>> HelloMac(
-    absl::string_view key, absl::string_view label,
-    std::span<const uint8_t> connecting_hello,
-    std::span<const uint8_t> listening_hello);
-
 }  // namespace mig::rdma
 
 #endif  // PLUGIN_RDMA_PRIVATE_DATA_H_

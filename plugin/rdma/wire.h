@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/hello_mac.h"
 #include "common/peer_error.h"
 
 namespace mig::rdma {
@@ -26,7 +27,6 @@ inline constexpr size_t kMaxFixedPayload = 40;
 // What every receive has room for: one SEND, header and all.
 inline constexpr size_t kSlotSize = 16384;
 inline constexpr size_t kMaxFragment = kSlotSize - kHeaderSize;
-inline constexpr size_t kMacSize = 32;
 inline constexpr uint32_t kMaxHandshakePayload = 1024;
 
 enum class FrameType : uint8_t {

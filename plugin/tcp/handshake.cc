@@ -2,22 +2,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tcp/handshake.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
 
 namespace mig::tcp {
-namespace {
-
-constexpr char kConnectingLabel[] = "migtransport tcp 1 connecting";
-constexpr char kListeningLabel[] = "migtransport tcp 1 listening";
-
-}  // namespace
 
 absl::StatusOr<Agreement> Negotiate(const Hello& ours, const Hello& theirs,
                                     bool* other_vm) {
@@ -31,44 +21,34 @@ absl::StatusOr<Agreement> Negotiate(const Hello& ours, const Hello& theirs,
   return AgreeOnCommon(ours, theirs);
 }
 
-absl::StatusOr<std::vector<uint8_t>> Mac(absl::string_view key,
-                                         absl::string_view label,
-                                         std::span<const uint8_t> connecting,
-                                         std::span<const uint8_t> listening) {
-  std::vector<uint8_t> text(label.begin(), label.end());
-  text.insert(text.end(), connecting.begin(), connecting.end());
-  text.insert(text.end(), listening.begin(), listening.end());
-  std::vector<uint8_t> mac(kMacSize);
-  unsigned int size = 0;
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), text.data(),
-           text.size(), mac.data(), &size) == nullptr ||
-      size != kMacSize) {
-    return MakeError(MIG_E_INTERNAL, "libcrypto can't compute HMAC-SHA256");
-  }
-  return mac;
-}
-
 Handshake::Handshake(std::unique_ptr<Connection> connection, Hello ours,
                      std::string key, bool connecting, uint64_t deadline_ns)
     : connection_(std::move(connection)),
       peer_(connection_->peer()),
-      ours_(std::move(ours)),
-      our_payload_(EncodeHello(ours_)),
-      key_(std::move(key)),
       connecting_(connecting),
-      deadline_ns_(deadline_ns) {}
+      deadline_ns_(deadline_ns),
+      greeting_(std::move(ours), std::move(key), connecting,
+                [this](GreetingFrame frame, std::span<const uint8_t> payload) {
+                  Send(frame, payload);
+                }) {}
+
+void Handshake::Send(GreetingFrame frame, std::span<const uint8_t> payload) {
+  const FrameType type =
+      frame == GreetingFrame::kHello ? FrameType::kHello : FrameType::kAuth;
+  connection_->writer().Queue({.type = type}, payload);
+}
 
 Handshake::Result Handshake::Step(uint64_t now_ns) {
   if (!failure_.ok()) return Result::kFailed;
   if (connecting_ && !started_) {
-    connection_->writer().Queue({.type = FrameType::kHello}, our_payload_);
+    greeting_.Start();
     started_ = true;
   }
   bool ended = false;
   absl::Status status =
       connection_->PumpIn(this, kMaxHandshakePayload * 16, now_ns, &ended);
   if (status.ok()) status = connection_->PumpOut(now_ns);
-  if (status.ok() && agreed_) return Result::kAgreed;
+  if (status.ok() && greeting_.agreed()) return Result::kAgreed;
   if (status.ok() && ended) {
     status = MakeError(MIG_E_PEER_LOST,
                        "the peer closed the connection in the handshake");
@@ -83,7 +63,7 @@ Handshake::Result Handshake::Step(uint64_t now_ns) {
 
 Handshake::Result Handshake::Failed(const absl::Status& why, uint64_t now_ns) {
   failure_ = Annotate(why, absl::StrCat("handshake with ", peer_, ": "));
-  if (!peer_refused_) {
+  if (!greeting_.peer_refused()) {
     const Abort abort = MakeAbort(why, /*guest_not_taken=*/true);
     FrameHeader header{.type = FrameType::kAbort};
     header.flags = abort.flags;
@@ -101,90 +81,28 @@ absl::StatusOr<uint32_t> Handshake::PayloadLimit(FrameType type) {
       type == FrameType::kAbort) {
     return tcp::PayloadLimit(type, 0);
   }
-  return MakeError(
-      MIG_E_PEER_PROTOCOL,
-      absl::StrCat("the peer sent a frame of type ", static_cast<int>(type),
-                   " before the handshake was over"));
+  return PeerBroke(absl::StrCat("a frame of type ", static_cast<int>(type),
+                                " before the handshake was over"));
 }
 
 absl::Status Handshake::OnFrame(const FrameHeader& header,
                                 std::vector<uint8_t>* payload) {
   switch (header.type) {
     case FrameType::kHello:
-      return OnHello(payload);
+      return greeting_.OnHello(*payload);
     case FrameType::kAuth:
-      return OnAuth(*payload);
+      MIG_RETURN_IF_ERROR(greeting_.OnAuth(*payload));
+      // What follows is the session's.
+      connection_->reader().Hold();
+      return absl::OkStatus();
     default:
-      return OnAbort(header, *payload);
+      return greeting_.OnAbort(header.argument, *payload);
   }
 }
 
 absl::Status Handshake::OnData(const FrameHeader&, std::span<const uint8_t>,
                                DataPlan*) {
-  return MakeError(MIG_E_PEER_PROTOCOL, "the peer sent data first");
-}
-
-absl::Status Handshake::OnHello(std::vector<uint8_t>* payload) {
-  if (theirs_.has_value()) {
-    return MakeError(MIG_E_PEER_PROTOCOL, "the peer sent two hellos");
-  }
-  absl::StatusOr<Hello> hello = DecodeHello(*payload);
-  if (!hello.ok()) return hello.status();
-  theirs_ = *std::move(hello);
-  their_payload_ = std::move(*payload);
-  if (!connecting_) {
-    connection_->writer().Queue({.type = FrameType::kHello}, our_payload_);
-  }
-  MIG_RETURN_IF_ERROR(CheckBothHaveKeys(ours_, *theirs_));
-  return connecting_ ? SendAuth() : absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<uint8_t>> Handshake::SideMac(bool connecting) const {
-  if (ours_.auth == 0) return std::vector<uint8_t>();
-  return Mac(key_, connecting ? kConnectingLabel : kListeningLabel,
-             connecting_ ? our_payload_ : their_payload_,
-             connecting_ ? their_payload_ : our_payload_);
-}
-
-absl::Status Handshake::SendAuth() {
-  const auto mac = SideMac(connecting_);
-  if (!mac.ok()) return mac.status();
-  connection_->writer().Queue({.type = FrameType::kAuth}, *mac);
-  return absl::OkStatus();
-}
-
-// Only a peer that has proved itself is told what does not fit, or may end a
-// listening session by it.
-absl::Status Handshake::OnAuth(std::span<const uint8_t> payload) {
-  if (!theirs_.has_value()) {
-    return MakeError(MIG_E_PEER_PROTOCOL, "the peer sent no hello first");
-  }
-  const auto expected = SideMac(!connecting_);
-  if (!expected.ok()) return expected.status();
-  if (payload.size() != expected->size() ||
-      CRYPTO_memcmp(payload.data(), expected->data(), expected->size()) != 0) {
-    return MakeError(MIG_E_PEER_AUTH,
-                     "the peer does not have the same key: give both sides one "
-                     "key");
-  }
-  bool other_vm = false;
-  const auto agreement = Negotiate(ours_, *theirs_, &other_vm);
-  if (!agreement.ok()) {
-    fatal_ = !other_vm;
-    return agreement.status();
-  }
-  agreement_ = *agreement;
-  agreement_.authenticated = ours_.auth != 0;
-  if (!connecting_) MIG_RETURN_IF_ERROR(SendAuth());
-  agreed_ = true;
-  connection_->reader().Hold();
-  return absl::OkStatus();
-}
-
-absl::Status Handshake::OnAbort(const FrameHeader& header,
-                                std::span<const uint8_t> payload) {
-  peer_refused_ = true;
-  return PeerRefusedUs(header.argument, payload);
+  return PeerBroke("data before the handshake was over");
 }
 
 }  // namespace mig::tcp

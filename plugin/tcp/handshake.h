@@ -8,13 +8,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/greeting.h"
 #include "tcp/connection.h"
 #include "tcp/wire.h"
 
@@ -28,12 +28,15 @@ using Agreement = CommonAgreement;
 absl::StatusOr<Agreement> Negotiate(const Hello& ours, const Hello& theirs,
                                     bool* other_vm);
 
-// HMAC-SHA256 over `label` and both hello payloads, in the order connecting
-// side, listening side. Errors: INTERNAL.
-absl::StatusOr<std::vector<uint8_t>> Mac(absl::string_view key,
-                                         absl::string_view label,
-                                         std::span<const uint8_t> connecting,
-                                         std::span<const uint8_t> listening);
+struct TcpGreeting {
+  using Hello = tcp::Hello;
+  using Agreement = tcp::Agreement;
+  static constexpr auto Encode = EncodeHello;
+  static constexpr auto Decode = DecodeHello;
+  static constexpr auto Negotiate = tcp::Negotiate;
+  static constexpr char kConnecting[] = "migtransport tcp 1 connecting";
+  static constexpr char kListening[] = "migtransport tcp 1 listening";
+};
 
 // One side of it over one connection. Not thread-safe.
 class Handshake final : public FrameHandler {
@@ -51,13 +54,13 @@ class Handshake final : public FrameHandler {
   std::unique_ptr<Connection> TakeConnection() {
     return std::move(connection_);
   }
-  const Agreement& agreement() const { return agreement_; }
+  const Agreement& agreement() const { return greeting_.agreement(); }
   // After kFailed. `fatal`: the right peer, which can't be agreed with, so that
   // a listening session ends too.
   const absl::Status& failure() const { return failure_; }
-  bool fatal() const { return fatal_; }
+  bool fatal() const { return greeting_.fatal(); }
   // The peer has said a valid hello.
-  bool spoke() const { return theirs_.has_value(); }
+  bool spoke() const { return greeting_.spoke(); }
 
   bool HasWork() const { return connection_->HasWork(); }
   uint64_t deadline_ns() const { return deadline_ns_; }
@@ -70,28 +73,15 @@ class Handshake final : public FrameHandler {
                       std::span<const uint8_t> ranges, DataPlan* plan) override;
 
  private:
-  absl::Status OnHello(std::vector<uint8_t>* payload);
-  absl::Status OnAuth(std::span<const uint8_t> payload);
-  absl::Status OnAbort(const FrameHeader& header,
-                       std::span<const uint8_t> payload);
-  absl::Status SendAuth();
-  absl::StatusOr<std::vector<uint8_t>> SideMac(bool connecting) const;
+  void Send(GreetingFrame frame, std::span<const uint8_t> payload);
   Result Failed(const absl::Status& why, uint64_t now_ns);
 
   std::unique_ptr<Connection> connection_;
   const std::string peer_;
-  const Hello ours_;
-  const std::vector<uint8_t> our_payload_;
-  const std::string key_;
   const bool connecting_;
   const uint64_t deadline_ns_;
-  std::optional<Hello> theirs_;
-  std::vector<uint8_t> their_payload_;
-  Agreement agreement_;
+  Greeting<TcpGreeting> greeting_;
   bool started_ = false;
-  bool agreed_ = false;
-  bool fatal_ = false;
-  bool peer_refused_ = false;
   absl::Status failure_;
 };
 

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tcp/wire.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "common/wire_table.h"
 
 namespace mig::tcp {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 // rewrites line ends.
 constexpr HelloLayout kHelloLayout = {
     {'M', 'I', 'G', 'T', 'C', 'P', '\r', '\n'}, 120, kHelloFixedSize};
-constexpr size_t kBlockFixedSize = 28;
 
 }  // namespace
 
@@ -115,48 +115,20 @@ absl::StatusOr<Hello> DecodeHello(std::span<const uint8_t> payload) {
 }
 
 std::vector<uint8_t> EncodeBlocks(std::span<const BlockDescription> blocks) {
-  std::vector<uint8_t> bytes(4);
-  Put<uint32_t>(bytes.data(), static_cast<uint32_t>(blocks.size()));
-  for (const BlockDescription& block : blocks) {
-    const size_t at = bytes.size();
-    bytes.resize(at + kBlockFixedSize + block.name.size());
-    uint8_t* const to = bytes.data() + at;
-    Put<uint32_t>(to, block.id);
-    Put<uint32_t>(to + 4, block.flags);
-    Put<uint64_t>(to + 8, block.length);
-    Put<uint64_t>(to + 16, block.page_size);
-    Put<uint32_t>(to + 24, static_cast<uint32_t>(block.name.size()));
-    std::copy(block.name.begin(), block.name.end(), to + kBlockFixedSize);
-  }
-  return bytes;
+  return EncodeTable(blocks.size(), 0,
+                     [blocks](size_t i, uint8_t*) -> const BlockDescription& {
+                       return blocks[i];
+                     });
 }
 
 absl::StatusOr<std::vector<BlockDescription>> DecodeBlocks(
     std::span<const uint8_t> payload) {
-  if (payload.size() < 4) return NoSuchPeer("a block table without a count");
-  const uint32_t count = Get<uint32_t>(payload.data());
-  payload = payload.subspan(4);
-  if (count > kMaxBlocks || count > payload.size() / kBlockFixedSize) {
-    return NoSuchPeer(absl::StrCat("a block table of ", payload.size(),
-                                   " bytes that claims ", count, " blocks"));
-  }
-  std::vector<BlockDescription> blocks(count);
-  for (BlockDescription& block : blocks) {
-    if (payload.size() < kBlockFixedSize)
-      return NoSuchPeer("a cut block table");
-    block.id = Get<uint32_t>(payload.data());
-    block.flags = Get<uint32_t>(payload.data() + 4);
-    block.length = Get<uint64_t>(payload.data() + 8);
-    block.page_size = Get<uint64_t>(payload.data() + 16);
-    const uint32_t name = Get<uint32_t>(payload.data() + 24);
-    payload = payload.subspan(kBlockFixedSize);
-    if (name == 0 || name > MIG_NAME_MAX || name > payload.size()) {
-      return NoSuchPeer(absl::StrCat("a block name of ", name, " bytes"));
-    }
-    block.name.assign(reinterpret_cast<const char*>(payload.data()), name);
-    payload = payload.subspan(name);
-  }
-  if (!payload.empty()) return NoSuchPeer("a block table with bytes left over");
+  std::vector<BlockDescription> blocks;
+  MIG_RETURN_IF_ERROR(DecodeTable(
+      payload, 0, [&blocks](BlockDescription&& block, const uint8_t*) {
+        blocks.push_back(std::move(block));
+        return absl::OkStatus();
+      }));
   return blocks;
 }
 

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "common/block_table.h"
 #include "common/hello.h"
+#include "common/hello_mac.h"
 #include "common/peer_error.h"
 #include "common/wire_bytes.h"
 
@@ -26,7 +27,6 @@ inline constexpr uint32_t kWireVersion = 1;
 inline constexpr size_t kHeaderSize = 16;
 inline constexpr size_t kWireRangeSize = 24;
 inline constexpr size_t kHelloFixedSize = 128;
-inline constexpr size_t kMacSize = 32;
 // Payload limits by what the peer has shown so far.
 inline constexpr uint32_t kMaxHandshakePayload = 1024;
 inline constexpr size_t kMaxBatchRanges = 512;
