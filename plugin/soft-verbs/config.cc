@@ -62,6 +62,7 @@ constexpr FlagOption kFlags[] = {
     {"rkey-zero", &Config::rkey_zero},
     {"create-ex", &Config::create_ex},
     {"odp", &Config::odp},
+    {"populate", &Config::populate},
 };
 
 std::optional<uint64_t> ParseScaled(

@@ -39,6 +39,7 @@ struct Config {
   bool rkey_zero = false;  // the first remote key is 0
   bool create_ex = true;   // as far as the model has it
   bool odp = false;        // registrations on demand
+  bool populate = false;   // other registrations fault their pages in
   InlineGrant inline_grant = InlineGrant::kModel;
   int inline_errno = 22;         // EINVAL; what too much inline data answers
   uint64_t max_queue_bytes = 0;  // of a send queue, 0: no limit (ENOMEM)

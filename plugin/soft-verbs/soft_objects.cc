@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Memory, completion queues and queue pairs of the seam.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "soft-verbs/completion_queue.h"
@@ -35,11 +36,26 @@ int CheckRegistration(const Config& config, uint64_t address, size_t length,
 }
 
 // Whole pages are pinned.
-uint64_t PinnedBytes(uint64_t address, uint64_t length) {
+struct Pages {
+  uint64_t begin;
+  uint64_t bytes;
+};
+Pages PagesOf(uint64_t address, uint64_t length) {
   static const auto kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t first = address / kPage;
-  const uint64_t last = (address + length - 1) / kPage;
-  return (last - first + 1) * kPage;
+  const uint64_t begin = address / kPage * kPage;
+  const uint64_t last = (address + length - 1) / kPage * kPage;
+  return {begin, last - begin + kPage};
+}
+
+// What the kernel does to pin: present, and writable where it is written.
+int Populate(const Pages& pages, unsigned int access) {
+  const int advice = (access & IBV_ACCESS_LOCAL_WRITE) != 0
+                         ? MADV_POPULATE_WRITE
+                         : MADV_POPULATE_READ;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* const begin = reinterpret_cast<void*>(pages.begin);
+  if (madvise(begin, pages.bytes, advice) == 0) return 0;
+  return errno == ENOMEM ? EFAULT : errno;
 }
 
 }  // namespace
@@ -85,10 +101,13 @@ ibv_mr* SoftVerbs::RegMr(ibv_pd* base, void* address, size_t length,
                   : CheckRegistration(node_.config, at, length, access);
   uint64_t pinned = 0;
   if (error == 0 && !OnDemand(access)) {
-    pinned = PinnedBytes(at, length);
+    const Pages pages = PagesOf(at, length);
+    pinned = pages.bytes;
     const uint64_t limit = node_.config.memlock;
     if (limit != 0 && (pinned > limit || device->pinned > limit - pinned)) {
       error = ENOMEM;
+    } else if (node_.config.populate) {
+      error = Populate(pages, access);
     }
   }
   if (error == 0 && (!device->memory->valid() ||

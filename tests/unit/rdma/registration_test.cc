@@ -22,6 +22,7 @@
 namespace mig::rdma {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -252,6 +253,22 @@ TEST_P(RegistrationTest, ARegistrationThatFailsNamesWhatWasAskedAndTheRemedy) {
   EXPECT_THAT(std::string(failure.message()), HasSubstr("ulimit -l"));
   std::array<ReadyChunk, 1> out;
   EXPECT_FALSE(block->TakeReady(out).ok());  // for good
+}
+
+// C11: siw holds root to the limit, which other devices don't.
+TEST_P(RegistrationTest, ARefusalInSpiteOfCapIpcLockNamesTheLimitAndTheRemedy) {
+  RegistrationSettings settings;
+  settings.memlock = [] { return Memlock{true, 8 * kMiB, 0}; };
+  Open(settings);
+  device.fail_reg_at = 1;
+  device.fail_reg_errno = ENOMEM;
+  const auto block = Add(8 * kMiB, kMiB);
+  block->AskAll();
+  const absl::Status failure = WaitForFailure(block.get());
+  EXPECT_EQ(ErrorCode(failure), MIG_E_LIMIT);
+  EXPECT_THAT(std::string(failure.message()),
+              AllOf(HasSubstr("8388608"), HasSubstr("CAP_IPC_LOCK"),
+                    HasSubstr("siw"), HasSubstr("LimitMEMLOCK=")));
 }
 
 TEST_P(RegistrationTest, TellsFailuresApart) {

@@ -3,6 +3,11 @@
 //
 // Devices, memory, queues: limits, references, and what creation answers.
 #include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 
 #include "gmock/gmock.h"
 #include "soft_pair.h"
@@ -112,6 +117,35 @@ TEST_F(ObjectsTest, C11MemoryLockLimitCountsWholePages) {
   EXPECT_EQ(verbs->DeregMr(most), 0);
   EXPECT_EQ(verbs->RegMr(pd, memory, 256 << 10, 0), nullptr);
   EXPECT_NE(verbs->RegMr(pd, memory, 32 << 10, 0), nullptr);
+}
+
+TEST_F(ObjectsTest, PopulatesWhatItPinsWhereAsked) {
+  constexpr size_t kPages = 4;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* const memory = static_cast<std::byte*>(
+      mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto resident = [memory, page] {
+    std::array<unsigned char, kPages> in = {};
+    EXPECT_EQ(mincore(memory, kPages * page, in.data()), 0);
+    return std::count_if(in.begin(), in.end(),
+                         [](unsigned char of) { return (of & 1) != 0; });
+  };
+  Open("rxe,populate=on,odp=on");
+  ASSERT_NE(verbs->RegMr(pd, memory, page, IBV_ACCESS_ON_DEMAND), nullptr);
+  EXPECT_EQ(resident(), 0);
+  // From the last byte of one page to the first of the next but one.
+  ASSERT_NE(verbs->RegMr(pd, memory + page - 1, page + 2,
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+            nullptr);
+  EXPECT_EQ(resident(), 3);
+  ASSERT_EQ(munmap(memory + 3 * page, page), 0);
+  EXPECT_EQ(verbs->RegMr(pd, memory, kPages * page,
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+            nullptr);
+  EXPECT_EQ(errno, EFAULT);
+  munmap(memory, 3 * page);
 }
 
 TEST_F(ObjectsTest, RegistrationsHaveLimitsAndRules) {
