@@ -86,6 +86,22 @@ std::string String(const Json& json, const char* key) {
   return json.at(key).get<std::string>();
 }
 
+std::string DeviceText(const Json& device) {
+  std::string name = String(device, "name");
+  if (device.at("port") != 0) {
+    absl::StrAppend(&name, " port ", device.at("port").get<uint32_t>());
+  }
+  std::string address = String(device, "address");
+  const double gigabits = device.at("speed_bps").get<double>() / 1e9;
+  // Once for a port: what has an address is a way to one that was named.
+  if (address.empty() && device.at("usable") && gigabits > 0) {
+    address = absl::StrFormat("%.4g Gb/s", gigabits);
+  }
+  return absl::StrFormat("  %-22s %s%s%s%s\n", name,
+                         device.at("usable") ? "" : "NOT USABLE: ", address,
+                         address.empty() ? "" : ", ", String(device, "detail"));
+}
+
 }  // namespace
 
 Json OptionsJson(const PluginContext& context) {
@@ -166,12 +182,7 @@ std::string PluginText(const Json& plugin) {
   }
   absl::StrAppend(&text, "devices:\n");
   for (const Json& each : plugin.at("devices")) {
-    absl::StrAppendFormat(&text, "  %-22s %s%s%s\n", String(each, "name"),
-                          each.at("usable") ? "" : "NOT USABLE: ",
-                          String(each, "address").empty()
-                              ? ""
-                              : absl::StrCat(String(each, "address"), ", "),
-                          String(each, "detail"));
+    absl::StrAppend(&text, DeviceText(each));
   }
   if (plugin.contains("devices_error")) {
     absl::StrAppend(&text, "  ", String(plugin, "devices_error"), "\n");

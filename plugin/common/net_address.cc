@@ -17,6 +17,14 @@
 
 namespace mig {
 
+std::string FormatHost(const SocketAddress& address) {
+  std::array<char, NI_MAXHOST> host;
+  const int failure = getnameinfo(
+      reinterpret_cast<const struct sockaddr*>(&address.storage), address.size,
+      host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
+  return failure == 0 ? host.data() : "";
+}
+
 std::string FormatHostPort(const SocketAddress& address) {
   std::array<char, NI_MAXHOST> host;
   std::array<char, NI_MAXSERV> port;

@@ -19,6 +19,8 @@ struct SocketAddress {
   socklen_t size = 0;
 };
 
+// "127.0.0.1", "fe80::1%eth0"; of IPv4 and IPv6 only.
+std::string FormatHost(const SocketAddress& address);
 // "127.0.0.1:4444", "[fe80::1%eth0]:4444"; of IPv4 and IPv6 only.
 std::string FormatHostPort(const SocketAddress& address);
 

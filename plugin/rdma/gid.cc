@@ -41,31 +41,6 @@ bool ParseWanted(absl::string_view text, Wanted* wanted) {
   return inet_pton(AF_INET, copy.c_str(), wanted->gid.raw + 12) == 1;
 }
 
-std::string TextOf(const ibv_gid& gid) {
-  char text[INET6_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
-  return text;
-}
-
-SocketAddress AddressIn(const ibv_gid_entry& entry) {
-  SocketAddress address;
-  if (IsV4(entry.gid)) {
-    auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
-    v4->sin_family = AF_INET;
-    std::memcpy(&v4->sin_addr, entry.gid.raw + 12, sizeof(v4->sin_addr));
-    address.size = sizeof(*v4);
-    return address;
-  }
-  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
-  v6->sin6_family = AF_INET6;
-  std::memcpy(&v6->sin6_addr, entry.gid.raw, sizeof(v6->sin6_addr));
-  if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)) {
-    v6->sin6_scope_id = entry.ndev_ifindex;
-  }
-  address.size = sizeof(*v6);
-  return address;
-}
-
 class Search {
  public:
   Search(verbs::Verbs* verbs, absl::string_view device, uint8_t port,
@@ -143,7 +118,7 @@ void Search::LookAt(const std::string& name, const ibv_gid_entry& entry) {
   if (++listed_ <= kMostListed) {
     absl::StrAppend(&list_, listed_ == 1 ? "" : ", ", name, " port ",
                     entry.port_num, " ", entry.gid_index, "=",
-                    TextOf(entry.gid));
+                    GidText(entry.gid));
   }
   if (!Matches(entry)) return;
   found_.push_back({name, static_cast<uint8_t>(entry.port_num), entry.gid_index,
@@ -178,6 +153,31 @@ absl::StatusOr<GidChoice> Search::Answer(absl::string_view text) const {
 }
 
 }  // namespace
+
+std::string GidText(const ibv_gid& gid) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
+  return text;
+}
+
+SocketAddress AddressIn(const ibv_gid_entry& entry) {
+  SocketAddress address;
+  if (IsV4(entry.gid)) {
+    auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+    v4->sin_family = AF_INET;
+    std::memcpy(&v4->sin_addr, entry.gid.raw + 12, sizeof(v4->sin_addr));
+    address.size = sizeof(*v4);
+    return address;
+  }
+  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  v6->sin6_family = AF_INET6;
+  std::memcpy(&v6->sin6_addr, entry.gid.raw, sizeof(v6->sin6_addr));
+  if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)) {
+    v6->sin6_scope_id = entry.ndev_ifindex;
+  }
+  address.size = sizeof(*v6);
+  return address;
+}
 
 absl::StatusOr<GidChoice> FindGid(verbs::Verbs* verbs, absl::string_view device,
                                   uint8_t port, absl::string_view text) {

@@ -17,6 +17,11 @@
 
 namespace mig::rdma {
 
+// As IPv6 is written: "fe80::1", "::ffff:10.0.0.1".
+std::string GidText(const ibv_gid& gid);
+// The address in a RoCE GID, port 0.
+SocketAddress AddressIn(const ibv_gid_entry& entry);
+
 struct GidChoice {
   std::string device;
   uint8_t port = 0;

@@ -149,16 +149,21 @@ std::string Context::SoftConfig() const {
 }
 
 absl::StatusOr<std::vector<struct mig_device>> Context::Probe() {
-  const auto inline_bytes =
+  ProbeSettings settings;
+  settings.control_inline =
       static_cast<uint32_t>(options_.Number("control-inline"));
+  settings.queue_depth = static_cast<uint32_t>(options_.Number("queue-depth"));
   if (!soft()) {
     const auto real = verbs::RealVerbs();
     if (!real.ok()) return real.status();
-    return ProbeDevices(*real, inline_bytes);
+    settings.memlock = ReadMemlock();
+    return ProbeDevices(*real, settings);
   }
+  settings.memlock.unlimited = true;
+  settings.memlock.limit = UINT64_MAX;
   const auto made = soft::MakeSoftVerbs(SoftConfig(), &host_);
   if (!made.ok()) return made.status();
-  return ProbeDevices(made->get(), inline_bytes);
+  return ProbeDevices(made->get(), settings);
 }
 
 absl::StatusOr<std::shared_ptr<DevicePool>> Context::Pool() {

@@ -32,7 +32,8 @@ struct Limits {
 
 struct Model {
   ModelKind kind = ModelKind::kMlx5;
-  bool iwarp = false;          // rdma_cm only, no immediate data with a write
+  bool iwarp =
+      false;  // connects by rdma_cm only, no immediate data with a write
   bool has_create_ex = false;  // create_qp_ex with send_ops_flags
   const char* name = "";       // "mlx5"
   const char* device = "";     // name of the first device: "mlx5_0"

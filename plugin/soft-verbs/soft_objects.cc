@@ -265,9 +265,7 @@ ibv_qp* SoftVerbs::CreateQp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const Call call(this, "CreateQp");
   if (call.fails()) return nullptr;
   Qp* qp = nullptr;
-  // iWARP queue pairs come from the connection manager alone.
-  errno = node_.config.model->iwarp ? EOPNOTSUPP
-                                    : NewQp(ToPd(pd), attr, false, 0, &qp);
+  errno = NewQp(ToPd(pd), attr, false, 0, &qp);
   return qp;
 }
 
@@ -304,8 +302,7 @@ ibv_qp* SoftVerbs::CreateQpEx(ibv_context*, ibv_qp_init_attr_ex* attr) {
   const Call call(this, "CreateQpEx");
   if (call.fails()) return nullptr;
   Qp* qp = nullptr;
-  errno = node_.config.model->iwarp ? EOPNOTSUPP
-                                    : NewExtendedQp(attr, nullptr, &qp);
+  errno = NewExtendedQp(attr, nullptr, &qp);
   return qp;
 }
 

@@ -40,6 +40,14 @@ TEST(OneHost, C01InlineStepsDownTheLadderInAProbe) {
   EXPECT_THAT(stepped, HasSubstr("32/2/256"));
 }
 
+TEST(OneHost, AProbeShowsPortsAndGids) {
+  const std::string text = Probe("56");
+  EXPECT_THAT(text, HasSubstr("rxe0 port 1"));
+  EXPECT_THAT(text, HasSubstr("RoCE, MTU 4096, messages to 8388608 bytes"));
+  EXPECT_THAT(text, HasSubstr("10.7.0.1, GID 1=::ffff:10.7.0.1, RoCE v2"));
+  EXPECT_THAT(text, HasSubstr("fd07::1, GID 2=fd07::1, RoCE v2"));
+}
+
 TEST(OneHost, C01InlineStepsDownTheLadderInAMigration) {
   const Json json =
       Migrate(kHere, {"--plugin-option", "control-inline=513"},

@@ -4,6 +4,7 @@
 // What the plugin says of itself.
 #include <array>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,6 +17,9 @@ extern "C" int32_t mig_transport_query(uint32_t host_abi_min,
 
 namespace mig::rdma {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RdmaPlugin : public ::testing::Test {
  protected:
@@ -41,6 +45,17 @@ class RdmaPlugin : public ::testing::Test {
     return status;
   }
 
+  std::vector<mig_device> Probe(const char* device) {
+    EXPECT_EQ(ops_->option_set(context_, "device", device, nullptr), MIG_OK);
+    std::vector<mig_device> devices(16);
+    size_t count = 0;
+    EXPECT_EQ(ops_->probe(context_, devices.data(), devices.size(),
+                          sizeof(devices[0]), &count, nullptr),
+              MIG_OK);
+    devices.resize(count);
+    return devices;
+  }
+
   const struct mig_transport_ops* ops_ = nullptr;
   struct mig_context* context_ = nullptr;
   std::string message_;
@@ -63,16 +78,36 @@ TEST_F(RdmaPlugin, C19WithoutADeviceItNeverFallsBackSilently) {
   EXPECT_EQ(CreateSource(), MIG_E_OPTION) << message_;
 }
 
-TEST_F(RdmaPlugin, ProbeShowsWhatTheLadderComesTo) {
-  ASSERT_EQ(ops_->option_set(context_, "device", "soft:mlx5", nullptr), MIG_OK);
-  std::array<mig_device, 4> devices = {};
-  size_t count = 0;
-  ASSERT_EQ(ops_->probe(context_, devices.data(), devices.size(),
-                        sizeof(devices[0]), &count, nullptr),
-            MIG_OK);
-  ASSERT_EQ(count, 1u);
+TEST_F(RdmaPlugin, ProbeShowsPortsGidsAndWhatTheLadderComesTo) {
+  const std::vector<mig_device> devices = Probe("soft:mlx5,addresses=10.0.0.1");
+  ASSERT_EQ(devices.size(), 5u);
   EXPECT_EQ(devices[0].flags, MIG_DEVICE_USABLE);
-  EXPECT_THAT(std::string(devices[0].detail), testing::HasSubstr("gave 32/2/"));
+  EXPECT_EQ(devices[0].port, 1u);
+  EXPECT_EQ(devices[0].speed_bps, 100'000'000'000u);
+  EXPECT_THAT(devices[0].detail, HasSubstr("RoCE, MTU 4096"));
+  EXPECT_THAT(devices[0].detail, HasSubstr("gave 32/2/"));
+  EXPECT_THAT(devices[0].detail, Not(HasSubstr("suggests")));
+  // rdma_cm connects by version 2.
+  EXPECT_EQ(devices[3].flags, 0u);
+  EXPECT_THAT(devices[3].detail, HasSubstr("GID 2=::ffff:10.0.0.1, RoCE v1"));
+  EXPECT_EQ(devices[4].flags, MIG_DEVICE_USABLE);
+  EXPECT_STREQ(devices[4].address, "10.0.0.1");
+  EXPECT_STREQ(devices[4].detail, "GID 3=::ffff:10.0.0.1, RoCE v2");
+}
+
+TEST_F(RdmaPlugin, ProbeSuggestsOptionsByWhatTheDeviceHas) {
+  EXPECT_THAT(
+      Probe("soft:mlx5,odp=on,max-qp-wr=256,inline-grant=half").front().detail,
+      HasSubstr("suggests control-inline=28, queue-depth=256, "
+                "registration=odp"));
+}
+
+TEST_F(RdmaPlugin, ProbeOfIwarpListsNoGids) {
+  const std::vector<mig_device> devices = Probe("soft:siw");
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_THAT(devices[0].detail, HasSubstr("iWARP"));
+  EXPECT_THAT(devices[0].detail,
+              HasSubstr("ex EOPNOTSUPP, plain gave 32/2/56"));
 }
 
 // Each a wrong value of an option that chooses the path.
@@ -89,14 +124,14 @@ TEST_F(RdmaPlugin, APathThatCanNotBeIsRefusedWhenASessionIsMade) {
   for (const auto& [name, value, message] : wrong) {
     ASSERT_EQ(ops_->option_set(context_, name, value, nullptr), MIG_OK);
     EXPECT_EQ(CreateSource(), MIG_E_OPTION);
-    EXPECT_THAT(message_, testing::HasSubstr(message));
+    EXPECT_THAT(message_, HasSubstr(message));
     ASSERT_EQ(ops_->option_set(context_, name, "", nullptr), MIG_OK);
   }
   ASSERT_EQ(ops_->option_set(context_, "gid", "3", nullptr), MIG_OK);
   ASSERT_EQ(ops_->option_set(context_, "source-address", "10.0.0.1", nullptr),
             MIG_OK);
   EXPECT_EQ(CreateSource(), MIG_E_OPTION);
-  EXPECT_THAT(message_, testing::HasSubstr("leave one out"));
+  EXPECT_THAT(message_, HasSubstr("leave one out"));
 }
 
 TEST_F(RdmaPlugin, AChunkSizeThatIsNoPowerOfTwoIsRefused) {

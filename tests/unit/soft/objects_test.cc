@@ -204,9 +204,32 @@ TEST_F(ObjectsTest, ExtendedCreationIsWhereTheModelHasIt) {
   Open("mlx4");
   EXPECT_EQ(MakeQpEx(kMask), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+// As siw on Linux 6.1 does: who makes the queue pair does not matter, only who
+// connects it.
+TEST_F(ObjectsTest, IwarpQueuePairsAreConnectedByRdmaCmAlone) {
   Open("siw");
-  EXPECT_EQ(MakeQp(0), nullptr);  // rdma_cm only
+  EXPECT_EQ(MakeQpEx(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS),
+            nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
+  ibv_qp* const qp = MakeQp(0);
+  ASSERT_NE(qp, nullptr);
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  EXPECT_EQ(verbs->ModifyQp(qp, &attr,
+                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                                IBV_QP_ACCESS_FLAGS),
+            0);
+  attr.qp_state = IBV_QPS_RTR;
+  attr.path_mtu = IBV_MTU_1024;
+  EXPECT_EQ(
+      verbs->ModifyQp(qp, &attr,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+                          IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+      EINVAL);
 }
 
 TEST_F(ObjectsTest, QueuePairIsConnectedByHandThroughItsStates) {
