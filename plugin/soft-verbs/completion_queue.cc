@@ -16,6 +16,7 @@ Device* DeviceOf(const Cq* cq) { return ToContext(cq->context)->device; }
 
 void Overrun(Cq* cq) {
   cq->overrun = true;
+  ++DeviceOf(cq)->node->mishaps.cq_overruns;
   ibv_async_event event = {};
   event.element.cq = cq;
   event.event_type = IBV_EVENT_CQ_ERR;

@@ -40,6 +40,12 @@ struct Device {
   uint32_t pds = 0;
 };
 
+// What a right user never sees, of all its devices.
+struct Mishaps {
+  uint64_t not_ready = 0;    // answers that no receive was posted (RNR)
+  uint64_t cq_overruns = 0;  // completions without a place
+};
+
 struct Node {
   Node(const Config& config, const Host* host, Fabric* fabric, uint64_t seed);
   ~Node();
@@ -52,6 +58,7 @@ struct Node {
   uint64_t start_ns;
   uint64_t requests = 0;         // work requests posted so far
   uint64_t silent_until_ns = 0;  // a fault stopped its devices
+  Mishaps mishaps;
   bool port_down = false;
   uint32_t next_handle = 1;
   std::vector<std::unique_ptr<Device>> devices;

@@ -55,6 +55,7 @@ bool OnAnswer(Qp* qp, const Answer& answer, uint64_t now) {
     case Answer::Kind::kLost:
       return OnLost(qp, now);
     case Answer::Kind::kNotReady:
+      ++qp->device->node->mishaps.not_ready;
       if (qp->rnr_retry != 7 && ++qp->rnr_attempts > qp->rnr_retry) {
         Fail(qp, IBV_WC_RNR_RETRY_EXC_ERR, now);
       } else {

@@ -189,6 +189,11 @@ int SoftVerbs::QueryDeviceEx(ibv_context* context, ibv_device_attr_ex* attr) {
   return QueryDevice(context, &attr->orig_attr);
 }
 
+Mishaps SoftVerbs::SeenMishaps() {
+  const std::lock_guard<std::mutex> lock(fabric_->mutex());
+  return node_.mishaps;
+}
+
 int SoftVerbs::QueryPort(ibv_context* context, uint8_t port,
                          ibv_port_attr* attr) {
   const Call call(this, "QueryPort");

@@ -37,6 +37,7 @@ class SoftVerbs : public verbs::Verbs {
 
   // Objects that the user has made and not destroyed, by kind; "" if none.
   std::string LiveObjects();
+  Mishaps SeenMishaps();
 
   std::string Name() const override;
   ibv_device** GetDeviceList(int* count) override;

@@ -32,14 +32,14 @@ class SessionSide {
  public:
   SessionSide(OpenerHost* host, std::shared_ptr<soft::Fabric> fabric,
               const std::string& config, uint32_t role, uint64_t pages,
-              bool pinned, bool on_demand = false)
+              bool pinned, bool on_demand = false, uint32_t depth = 64)
       : SessionSide(
             host,
             *soft::MakeSoftVerbs(config, &host->host(), std::move(fabric)),
-            role, pages, pinned, on_demand) {}
+            role, pages, pinned, on_demand, depth) {}
   SessionSide(OpenerHost* host, std::unique_ptr<soft::SoftVerbs> device,
               uint32_t role, uint64_t pages, bool pinned,
-              bool on_demand = false)
+              bool on_demand = false, uint32_t depth = 64)
       : verbs(device.get()), size_(pages * kPageBytes) {
     RegistrationSettings registration;
     registration.on_demand = on_demand;
@@ -61,7 +61,7 @@ class SessionSide {
     opener.hello.peer_timeout_ns = 10 * kSecond;
     opener.hello.chunk_size = 1u << 20;
     opener.hello.data_qps = 2;
-    opener.data.most = {.max_send_wr = 64,
+    opener.data.most = {.max_send_wr = depth,
                         .max_recv_wr = FenceReceiver::kReceives,
                         .max_send_sge = 1,
                         .max_recv_sge = 1,
@@ -155,9 +155,10 @@ class SessionTest : public ::testing::Test {
     d.reset();
     auto fabric = std::make_shared<soft::Fabric>();
     s = std::make_unique<SessionSide>(&host, fabric, source, MIG_ROLE_SOURCE,
-                                      pages, pinned, on_demand);
-    d = std::make_unique<SessionSide>(
-        &host, fabric, target, MIG_ROLE_DESTINATION, pages, pinned, on_demand);
+                                      pages, pinned, on_demand, depth);
+    d = std::make_unique<SessionSide>(&host, fabric, target,
+                                      MIG_ROLE_DESTINATION, pages, pinned,
+                                      on_demand, depth);
     for (uint64_t i = 0; i < s->size(); ++i) {
       s->memory[i] = static_cast<unsigned char>(i / kPageBytes * 7 + i);
     }
@@ -210,9 +211,13 @@ class SessionTest : public ::testing::Test {
     };
     return RunUntil(ready) && !s->Ended() && !d->Ended();
   }
-  // Each page by itself, from the last to the first: nothing to merge.
+  // Each page by itself, from the last to the first: nothing to merge. And a
+  // flush now and then, as hosts do.
   absl::Status WriteAll() {
     for (uint64_t at = s->size(); at > 0 && !s->Ended();) {
+      if (at / kPageBytes % 1000 == 0) {
+        MIG_RETURN_IF_ERROR((*s)->Flush());
+      }
       const struct mig_range range = {at - kPageBytes, kPageBytes, 7, 0, 0};
       size_t accepted = 0;
       uint64_t partial = 0;
@@ -253,6 +258,7 @@ class SessionTest : public ::testing::Test {
 
   OpenerHost host;
   bool on_demand = false;  // registration=odp
+  uint32_t depth = 64;     // of a data queue pair
   std::unique_ptr<SessionSide> s;
   std::unique_ptr<SessionSide> d;
 };

@@ -382,6 +382,7 @@ TEST_F(TransferTest, C09MissingReceiveWaitsForTheTimerAndThenGoesOn) {
   ASSERT_EQ(Send(1, 8), 0);
   Drive();
   EXPECT_THAT(source.Poll(), IsEmpty());
+  EXPECT_EQ(source.verbs->SeenMishaps().not_ready, 1u);
   ASSERT_EQ(Receive(2), 0);
   // min_rnr_timer 0 is 655.36 ms, however early the receive is there.
   DriveFor(655'359'999);
@@ -472,6 +473,7 @@ TEST_F(TransferTest, C04OverrunKillsTheQueueAndItsQueuePairs) {
   for (uint64_t i = 0; i < 5; ++i) ASSERT_EQ(Write(i, 8), 0);
   Drive();
   EXPECT_EQ(source.qp()->state, IBV_QPS_ERR);
+  EXPECT_EQ(source.verbs->SeenMishaps().cq_overruns, 1u);
   NonBlocking(source.id->verbs->async_fd);
   ibv_async_event event = {};
   ASSERT_EQ(source.verbs->GetAsyncEvent(source.id->verbs, &event), 0);
