@@ -54,7 +54,8 @@ class Side {
     const auto services = Sized<mig_host_services>();
     Check("context_create",
           ops_->context_create(&services, &context_, &error_));
-    SetOptions(settings.options);
+    // Between runs nobody drives the source.
+    SetOptions("peer-timeout=600s " + settings.options);
     auto params = Sized<mig_session_params>();
     params.role = role;
     params.attempt = 1;

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 the migtransport authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Paired ratios: how they are taken, what they say, and the tables of them."""
+
+import dataclasses
+import math
+import statistics
+import sys
+import typing
+
+UNDECIDABLE = 0.05  # half-width of A/A from which on a row says nothing
+
+
+def interval(values):
+    """Of the median, by the sign test: what holds with 95 % at least, without
+    a word on how the values are spread. Few values give min and max."""
+    ordered = sorted(values)
+    count = len(ordered)
+    cut, tail = 0, 0.5**count
+    while cut + 1 < count / 2:
+        tail += math.comb(count, cut + 1) * 0.5**count
+        if 2 * tail > 0.05:
+            break
+        cut += 1
+    return ordered[cut], ordered[count - 1 - cut]
+
+
+@dataclasses.dataclass
+class Row:
+    """What is measured, over what. Both answer one figure a call."""
+
+    name: str
+    over: str
+    unit: str
+    ours: typing.Callable[[], float]
+    theirs: typing.Callable[[], float]
+    target: float | None = None  # None: shown only
+    at_most: bool = False  # the target is an upper limit: of times
+    pairs: int | None = None
+
+
+class Measured:
+    """A row's figures: A/A pairs of the reference, then pairs of both."""
+
+    def __init__(self, row, against_itself, pairs):
+        self.row = row
+        self.against_itself = against_itself
+        self.pairs = pairs
+        self.ratios = [ours / theirs for ours, theirs in pairs]
+        self.median = statistics.median(self.ratios)
+        self.low, self.high = interval(self.ratios)
+        low, high = interval([a / b for a, b in against_itself])
+        self.half_width = (high - low) / 2
+
+    def verdict(self):
+        row = self.row
+        if row.target is None:
+            return "shown only"
+        if row.at_most:
+            met = self.high <= row.target + self.half_width
+            missed = self.low > row.target + self.half_width
+        else:
+            met = self.low >= row.target - self.half_width
+            missed = self.high < row.target - self.half_width
+        # A distance beyond all doubt needs no sharp ruler.
+        clear = (self.high <= row.target / (1 + self.half_width)) if row.at_most \
+            else (self.low >= row.target * (1 + self.half_width))
+        if self.half_width > UNDECIDABLE and not clear and not missed:
+            return "undecidable"
+        return "met" if met else "missed" if missed else "not met"
+
+    def cells(self):
+        row = self.row
+        target = ""
+        if row.target is not None:
+            target = f"{'≤' if row.at_most else '≥'} {row.target:.2f}"
+        ours = statistics.median(pair[0] for pair in self.pairs)
+        theirs = statistics.median(pair[1] for pair in self.pairs)
+        return [row.name, row.over, f"{ours:.1f}", f"{theirs:.1f}", row.unit,
+                f"**{self.median:.2f}**", f"{self.low:.2f} .. {self.high:.2f}",
+                f"± {self.half_width:.2f}", target, self.verdict()]
+
+    def json(self):
+        row = self.row
+        return {
+            "what": row.name, "over": row.over, "unit": row.unit,
+            "target": row.target, "at_most": row.at_most,
+            "median": self.median, "interval": [self.low, self.high],
+            "min": min(self.ratios), "max": max(self.ratios),
+            "aa_half_width": self.half_width, "verdict": self.verdict(),
+            "pairs": self.pairs, "aa_pairs": self.against_itself,
+        }
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def take(row, pairs):
+    """A/A first, then A/B, whose order changes from pair to pair."""
+    pairs = row.pairs or pairs
+    say(f"== {row.name} ÷ {row.over}: {pairs} pairs, and as many A/A")
+    itself = [(row.theirs(), row.theirs()) for _ in range(pairs)]
+    both = []
+    for number in range(pairs):
+        if number % 2:
+            theirs = row.theirs()
+            ours = row.ours()
+        else:
+            ours = row.ours()
+            theirs = row.theirs()
+        both.append((ours, theirs))
+    measured = Measured(row, itself, both)
+    say("   A/A " + " ".join(f"{a / b:.2f}" for a, b in itself))
+    say("   " + " ".join(f"{ours:.1f}/{theirs:.1f}" for ours, theirs in both))
+    say(f"   {measured.median:.3f} ({measured.low:.3f} .. {measured.high:.3f})"
+        f", A/A ± {measured.half_width:.3f}: {measured.verdict()}")
+    return measured
+
+
+HEAD = ["what", "÷", "ours", "theirs", "unit", "median ratio", "95 %", "A/A",
+        "target", ""]
+
+
+def markdown(rows):
+    lines = [HEAD, ["---"] * len(HEAD)] + [row.cells() for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def fail(text):
+    print(f"tests/bench: {text}", file=sys.stderr, flush=True)
+    sys.exit(1)
