@@ -14,7 +14,6 @@ MIB = 1 << 20
 PAGE = 4096
 HEADER = 16  # of a control frame, plugin/rdma/WIRE.md
 PAYLOAD = 32  # of a message: it fits inline with its header
-PINGS = 1000
 
 
 class Bench:
@@ -27,8 +26,8 @@ class Bench:
             self.machine = Machine(file.read().strip())
         self.rows = []
 
-    def take(self, row):
-        self.rows.append(ratios.take(row, self.pairs))
+    def take(self, rows, theirs, pairs=None):
+        self.rows += ratios.take(rows, theirs, pairs or self.pairs)
 
     def plugin(self, *options):
         return Program(f"{self.bin}/plugin_rounds", "--uri",
@@ -40,89 +39,130 @@ class Bench:
 
     def writes(self):
         """Rounds of guest memory against perftest and against a bare loop."""
-        machine, mib = self.machine, self.run_mib
         plugin, raw = self.plugin(), self.raw()
-        pages = mib * MIB // PAGE
+        size = self.run_mib * MIB
         for warm in (plugin, raw):
-            warm.speed("bulk", mib * MIB)
-        self.take(ratios.Row(
-            "RDMA bulk first round", "`ib_write_bw -s 1048576`", "MiB/s",
-            lambda: plugin.speed("bulk", mib * MIB),
-            lambda: machine.write_bandwidth("-s", "1048576", "-n", str(mib)),
-            0.97))
-        self.take(ratios.Row(
-            "RDMA bulk first round", "raw loop, the same memory", "MiB/s",
-            lambda: plugin.speed("bulk", mib * MIB),
-            lambda: raw.speed("bulk", mib * MIB)))
-        self.take(ratios.Row(
-            "RDMA scattered 4 KiB", "`ib_write_bw -s 4096 -l 64 -Q 64`",
-            "MiB/s", lambda: plugin.speed("pages", pages),
-            lambda: machine.write_bandwidth("-s", "4096", "-l", "64", "-Q",
-                                            "64", "-n", str(pages)), 0.95))
-        self.take(ratios.Row(
-            "RDMA scattered 4 KiB", "raw loop, the same pages", "MiB/s",
-            lambda: plugin.speed("pages", pages),
-            lambda: raw.speed("pages", pages), 0.95))
-        ratios.say(f"   the plugin's last run: {json.dumps(plugin.last)}")
-        ratios.say(f"   the raw loop's: {json.dumps(raw.last)}")
-        plugin.close()
-        raw.close()
+            warm.speed("bulk", size)
+        self.bulk(plugin, raw, size)
+        self.scattered(plugin, raw, size // PAGE)
+        for name, program in (("plugin", plugin), ("raw loop", raw)):
+            answer = program.ask("pages", size // PAGE, 1)
+            ratios.say(f"   {name}, one run: {json.dumps(answer)}")
+            program.close()
 
-    def round_trip(self, wait, options):
-        """In microseconds, the median. A program of its own each time: one
-        that spins takes a processor from the other."""
+    def bulk(self, plugin, raw, size):
+        def ours():
+            return plugin.speed("bulk", size)
+
+        def loop():
+            return raw.speed("bulk", size)
+
+        def perftest():
+            return self.machine.write_bandwidth("-s", "1048576", "-n",
+                                                str(size // MIB))
+
+        name, over = "RDMA bulk first round", "`ib_write_bw -s 1048576`"
+        self.take([
+            ratios.Row(name, over, "MiB/s", ours, 0.97),
+            ratios.Row("raw loop, 1 MiB writes", over, "MiB/s", loop)],
+            perftest)
+        self.take([
+            ratios.Row(name, "raw loop, the same memory", "MiB/s", ours)], loop)
+
+    def scattered(self, plugin, raw, pages):
+        def ours():
+            return plugin.speed("pages", pages)
+
+        def hot():
+            return plugin.speed("hot", pages)
+
+        def loop():
+            return raw.speed("pages", pages)
+
+        def perftest():
+            return self.machine.write_bandwidth(
+                "-s", "4096", "-l", "64", "-Q", "64", "-n", str(pages))
+
+        name, over = "RDMA scattered 4 KiB", "`ib_write_bw -s 4096 -l 64 -Q 64`"
+        self.take([
+            ratios.Row(name, over, "MiB/s", ours, 0.95),
+            ratios.Row("the same page again and again", over, "MiB/s", hot),
+            ratios.Row("raw loop, scattered", over, "MiB/s", loop)], perftest)
+        self.take([
+            ratios.Row(name, "raw loop, the same pages", "MiB/s", ours, 0.95)],
+            loop)
+
+    def round_trip(self, pings, wait, options):
+        """A program of its own each time: one that spins takes a processor
+        from the other."""
         program = self.plugin("--memory", str(4 * MIB), "--wait", wait,
                               "--options", options)
-        program.ask("rtt", PINGS // 10, PAYLOAD)
-        answer = program.ask("rtt", PINGS, PAYLOAD)
+        program.ask("rtt", pings // 10, PAYLOAD)
+        answer = program.ask("rtt", pings, PAYLOAD)
         program.close()
-        return answer["p50_us"]
+        return answer
 
     def messages(self):
-        size = HEADER + PAYLOAD
         for wait, way, events in (("spin", "polling", []),
                                   ("sleep", "sleeping", ["-e"])):
-            for inline, option in ((size, ""), (0, "control-inline=0")):
-                name = "inline" if inline else "not inline"
-                words = ["-s", str(size), "-I", str(inline),
-                         "-n", str(PINGS), *events]
-                self.take(ratios.Row(
-                    f"control RTT, {name}, {way}",
-                    f"2 × `ib_send_lat {' '.join(words[:4] + events)}`", "µs",
-                    lambda option=option, wait=wait:
-                        self.round_trip(wait, option),
-                    lambda words=words:
-                        2 * self.machine.send_latency(*words),
-                    1.15, at_most=True))
+            for inline in (True, False):
+                self.round_trips(wait, way, events, inline)
+
+    def round_trips(self, wait, way, events, inline):
+        # A sleeping one may take a time slice.
+        pings = 100 if events else 1000
+        size = HEADER + PAYLOAD
+        words = ["-s", str(size), "-I", str(size if inline else 0), *events]
+        option = "" if inline else "control-inline=0"
+
+        def ours():
+            return self.round_trip(pings, wait, option)
+
+        def perftest():
+            return self.machine.round_trip(*words, "-n", str(pings))
+
+        name = f"control RTT, {'inline' if inline else 'not inline'}, {way}"
+        over = f"2 × `ib_send_lat {' '.join(words)}`"
+        self.take([
+            ratios.Row(name, over, "µs", ours, 1.15, True,
+                       lambda answer: answer["p50_us"]),
+            ratios.Row(f"the shortest of {pings}", over, "µs", ours, None, True,
+                       lambda answer: answer["min_us"])], perftest)
 
     def guests(self):
-        """Whole migrations. QEMU's two ways of RDMA run once a pair for all
-        rows, and the better one counts."""
+        """Whole migrations. Of QEMU's two ways of RDMA the better counts."""
         guest = migrations.Migrations(self.bin, self.machine.address,
                                       self.guest_mib)
-        taken = {"best": [], "qemu rdma": [], "qemu rdma pin-all": []}
+        ways = {"`rdma:`": [], "`rdma:` pin-all": []}
 
         def best():
-            plain = guest.qemu("rdma")
-            pinned = guest.qemu("rdma", "rdma-pin-all")
-            taken["qemu rdma"].append(plain)
-            taken["qemu rdma pin-all"].append(pinned)
-            return max(plain, pinned)
+            for way, capabilities in zip(ways, ([], ["rdma-pin-all"])):
+                ways[way].append(guest.qemu("rdma", *capabilities))
+            return max(taken[-1] for taken in ways.values())
 
-        what = f"whole migration, {self.guest_mib} MiB"
-        for name, option in (("pinned", "registration=pinned"),
-                             ("dynamic", "registration=dynamic")):
-            self.take(ratios.Row(
-                f"RDMA {what}, {name}", "QEMU `rdma:`, the better of both",
-                "MiB/s", lambda option=option: guest.ours("rdma", option),
-                best, 1.5))
-        for name in ("qemu rdma", "qemu rdma pin-all"):
-            values = sorted(taken[name])
-            ratios.say(f"   {name}: {values[0]:.1f} .. {values[-1]:.1f}, "
-                       f"median {values[len(values) // 2]:.1f} MiB/s")
-        self.take(ratios.Row(
-            f"TCP {what}", "QEMU `tcp:`", "MiB/s", lambda: guest.ours("tcp"),
-            lambda: guest.qemu("tcp")))
+        def pinned():
+            return guest.ours("rdma", "registration=pinned")
+
+        def dynamic():
+            return guest.ours("rdma", "registration=dynamic")
+
+        def tcp():
+            return guest.ours("tcp")
+
+        def qemu_tcp():
+            return guest.qemu("tcp")
+
+        what, over = "whole migration", "QEMU `rdma:`, the better of both"
+        pairs = min(self.pairs, 7)
+        self.take([
+            ratios.Row(f"RDMA {what}, pinned", over, "MiB/s", pinned, 1.5),
+            ratios.Row(f"RDMA {what}, dynamic", over, "MiB/s", dynamic, 1.5)],
+            best, pairs)
+        for way, taken in ways.items():
+            ratios.say(f"   QEMU {way}: " +
+                       " ".join(f"{figure:.1f}" for figure in taken))
+        self.take([ratios.Row(f"TCP {what}", "QEMU `tcp:`", "MiB/s", tcp)],
+                  qemu_tcp, pairs)
 
 
 def main():

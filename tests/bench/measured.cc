@@ -104,8 +104,8 @@ void DieErrno(std::string_view what) {
 Options ParseOptions(int argc, char** argv, Options defaults) {
   for (int i = 1; i < argc; i += 2) {
     const std::string_view name = argv[i];
-    const auto found =
-        defaults.find(std::string(name.substr(std::min<size_t>(2, name.size()))));
+    const auto found = defaults.find(
+        std::string(name.substr(std::min<size_t>(2, name.size()))));
     if (found == defaults.end() || i + 1 == argc) {
       Die(name, "is unknown, or has no value");
     }
@@ -138,6 +138,10 @@ std::vector<Piece> Memory::Pieces(const Command& command) const {
     const uint64_t length = std::min(command.count, bytes_) / kPage * kPage;
     const uint64_t places = std::max<uint64_t>(bytes_ / length, 1);
     return {{command.seed % places * length, length}};
+  }
+  if (command.kind == "hot") {
+    return std::vector<Piece>(command.count,
+                              {command.seed % pages * kPage, kPage});
   }
   std::vector<uint64_t> order(pages);
   std::iota(order.begin(), order.end(), 0);
@@ -178,8 +182,7 @@ std::string StartDestination(
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     destination([&ends](std::string_view line) {
-      if (write(ends[1], line.data(), line.size()) < 0 ||
-          close(ends[1]) != 0) {
+      if (write(ends[1], line.data(), line.size()) < 0 || close(ends[1]) != 0) {
         DieErrno("pipe");
       }
     });
@@ -206,10 +209,11 @@ void ServeCommands(Memory* memory, const Worker& worker) {
     if (command.kind == "rtt" && command.count > 0) {
       AnswerRoundTrips(worker, command);
     } else if ((command.kind == "bulk" && command.count >= kPage) ||
-               (command.kind == "pages" && command.count > 0)) {
+               ((command.kind == "pages" || command.kind == "hot") &&
+                command.count > 0)) {
       AnswerWrites(memory, worker, command);
     } else {
-      Die(line, "say bulk BYTES SEED, pages COUNT SEED or rtt COUNT BYTES");
+      Die(line, "say bulk BYTES SEED, pages|hot COUNT SEED or rtt COUNT BYTES");
     }
     std::fflush(stdout);
   }

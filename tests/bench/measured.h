@@ -31,7 +31,8 @@ struct Piece {
   uint64_t length;
 };
 
-// One line of input: "bulk BYTES SEED", "pages COUNT SEED" or "rtt COUNT BYTES"
+// One line of input: "bulk BYTES SEED", "pages COUNT SEED", "hot COUNT SEED" or
+// "rtt COUNT BYTES".
 struct Command {
   std::string kind;
   uint64_t count = 0;
@@ -51,7 +52,8 @@ class Memory {
   uint64_t bytes() const { return bytes_; }
 
   // bulk: one piece, somewhere else for each seed; pages: distinct ones in
-  // random order, the same for the same seed.
+  // random order, the same for the same seed; hot: one page again and again, as
+  // perftest writes.
   std::vector<Piece> Pieces(const Command& command) const;
   // Changes every page of the pieces at the source, the same seed alike.
   void Stamp(const std::vector<Piece>& pieces, uint64_t seed);
@@ -75,7 +77,8 @@ struct Worker {
   std::function<void(const std::vector<Piece>&)> write;
   // Returns the round trips of messages of that many bytes, in seconds. Empty
   // where there are none.
-  std::function<std::vector<double>(uint64_t count, uint64_t bytes)> round_trips;
+  std::function<std::vector<double>(uint64_t count, uint64_t bytes)>
+      round_trips;
   // More fields of the answer: counters that grow, by name.
   std::function<std::map<std::string, uint64_t>()> counters;
 };

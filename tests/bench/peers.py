@@ -72,9 +72,10 @@ class Machine:
         """The average, in MiB a second as perftest counts them."""
         return float(self.perftest("ib_write_bw", *options)[3])
 
-    def send_latency(self, *options):
-        """Half a round trip, the median, in microseconds."""
-        return float(self.perftest("ib_send_lat", *options)[4])
+    def round_trip(self, *options):
+        """Twice ib_send_lat's half of one, in microseconds."""
+        words = self.perftest("ib_send_lat", *options)
+        return {"p50_us": 2 * float(words[4]), "min_us": 2 * float(words[2])}
 
 
 class Program:

@@ -77,9 +77,9 @@ class Side {
     char address[256] = "";
     size_t needed = 0;
     Check("listen", ops_->listen(session_, uri.c_str(), &error_));
-    Check("local_address", ops_->local_address(session_, address,
-                                               sizeof(address), &needed,
-                                               &error_));
+    Check("local_address",
+          ops_->local_address(session_, address, sizeof(address), &needed,
+                              &error_));
     return address;
   }
   void Connect(const std::string& uri) {

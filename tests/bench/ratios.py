@@ -25,18 +25,22 @@ def interval(values):
     return ordered[cut], ordered[count - 1 - cut]
 
 
+def itself(figure):
+    return figure
+
+
 @dataclasses.dataclass
 class Row:
-    """What is measured, over what. Both answer one figure a call."""
+    """One thing that is measured against a group's reference."""
 
     name: str
     over: str
     unit: str
-    ours: typing.Callable[[], float]
-    theirs: typing.Callable[[], float]
+    ours: typing.Callable[[], typing.Any]
     target: float | None = None  # None: shown only
     at_most: bool = False  # the target is an upper limit: of times
-    pairs: int | None = None
+    # The figure that counts of what one measurement answers.
+    pick: typing.Callable[[typing.Any], float] = itself
 
 
 class Measured:
@@ -69,6 +73,14 @@ class Measured:
             return "undecidable"
         return "met" if met else "missed" if missed else "not met"
 
+    def say(self):
+        say(f"-- {self.row.name} ÷ {self.row.over}")
+        say("   A/A " + " ".join(f"{a / b:.2f}" for a, b in self.against_itself))
+        say("   " + " ".join(f"{ours:.1f}/{theirs:.1f}"
+                             for ours, theirs in self.pairs))
+        say(f"   {self.median:.3f} ({self.low:.3f} .. {self.high:.3f}), A/A "
+            f"± {self.half_width:.3f}: {self.verdict()}")
+
     def cells(self):
         row = self.row
         target = ""
@@ -96,25 +108,26 @@ def say(text):
     print(text, flush=True)
 
 
-def take(row, pairs):
-    """A/A first, then A/B, whose order changes from pair to pair."""
-    pairs = row.pairs or pairs
-    say(f"== {row.name} ÷ {row.over}: {pairs} pairs, and as many A/A")
-    itself = [(row.theirs(), row.theirs()) for _ in range(pairs)]
-    both = []
+def take(rows, theirs, pairs):
+    """The reference against itself first, then each row in turn with it, in
+    an order that is turned round from time to time. Rows whose `ours` is the
+    same function share one measurement."""
+    say(f"== {rows[0].name} ÷ {rows[0].over}: {pairs} times, and as many A/A")
+    against_itself = [(theirs(), theirs()) for _ in range(pairs)]
+    taken = []
     for number in range(pairs):
-        if number % 2:
-            theirs = row.theirs()
-            ours = row.ours()
-        else:
-            ours = row.ours()
-            theirs = row.theirs()
-        both.append((ours, theirs))
-    measured = Measured(row, itself, both)
-    say("   A/A " + " ".join(f"{a / b:.2f}" for a, b in itself))
-    say("   " + " ".join(f"{ours:.1f}/{theirs:.1f}" for ours, theirs in both))
-    say(f"   {measured.median:.3f} ({measured.low:.3f} .. {measured.high:.3f})"
-        f", A/A ± {measured.half_width:.3f}: {measured.verdict()}")
+        todo = dict.fromkeys([theirs] + [row.ours for row in rows])
+        for function in reversed(todo) if number % 2 else list(todo):
+            todo[function] = function()
+        taken.append(todo)
+    measured = []
+    for row in rows:
+        pick = row.pick
+        one = Measured(row, [(pick(a), pick(b)) for a, b in against_itself],
+                       [(pick(all[row.ours]), pick(all[theirs]))
+                        for all in taken])
+        one.say()
+        measured.append(one)
     return measured
 
 

@@ -3,7 +3,8 @@
 //
 // The least that can write guest memory by verbs: one queue pair, lists of RDMA
 // WRITEs, the last of each signalled. No rounds, no keys by chunk, no messages:
-// the limit that the plugin is held to, over the same memory and the same pages.
+// the limit that the plugin is held to, over the same memory and the same
+// pages.
 //   raw_writes --address A [--memory BYTES] [--depth N] [--list N]
 //              [--message BYTES] [--wait sleep|spin]
 // and commands as in measured.h.
