@@ -60,18 +60,22 @@ absl::StatusOr<std::unique_ptr<DestinationHost>> DestinationHost::Create(
   return host;
 }
 
-absl::StatusOr<DestinationGuest> DestinationHost::MakeGuest(
-    const GuestMessage& message) {
-  absl::StatusOr<std::vector<BlockSpec>> specs = settings_.memory;
-  if (settings_.memory.empty()) {
-    specs = SpecsLike(message, settings_.max_memory);
-  }
-  if (!specs.ok()) return specs.status();
-  absl::StatusOr<GuestMemory> memory = GuestMemory::Create(*specs);
+absl::Status DestinationHost::MakeMemory(const std::vector<BlockSpec>& specs) {
+  absl::StatusOr<GuestMemory> memory = GuestMemory::Create(specs);
   if (!memory.ok()) return memory.status();
   memory_ = std::make_unique<GuestMemory>(*std::move(memory));
-  if (settings_.prefault) {
-    absl::Status status = memory_->Prefault();
+  return settings_.prefault ? memory_->Prefault() : absl::OkStatus();
+}
+
+absl::StatusOr<DestinationGuest> DestinationHost::MakeGuest(
+    const GuestMessage& message) {
+  if (memory_ == nullptr) {
+    absl::StatusOr<std::vector<BlockSpec>> specs = settings_.memory;
+    if (settings_.memory.empty()) {
+      specs = SpecsLike(message, settings_.max_memory);
+    }
+    if (!specs.ok()) return specs.status();
+    absl::Status status = MakeMemory(*specs);
     if (!status.ok()) return status;
   }
   guest_ = std::make_unique<SimGuest>(memory_.get(),
@@ -107,6 +111,14 @@ DestinationEngine::Hooks DestinationHost::Hooks() {
 }
 
 ExitCode DestinationHost::Serve() {
+  // As a hypervisor does: memory that is known is there before the source is.
+  if (settings_.prefault && !settings_.memory.empty()) {
+    absl::Status status = MakeMemory(settings_.memory);
+    if (!status.ok()) {
+      console_.Say(status.message());
+      return kExitFailed;
+    }
+  }
   absl::StatusOr<std::unique_ptr<Session>> session =
       Session::Create(*context_, MIG_ROLE_DESTINATION, migration_.id);
   if (!session.ok()) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/exit_code.h"
@@ -51,6 +52,7 @@ class DestinationHost {
         console_("destination", common_.quiet, common_.log_level) {}
 
   DestinationEngine::Hooks Hooks();
+  absl::Status MakeMemory(const std::vector<BlockSpec>& specs);
   absl::StatusOr<DestinationGuest> MakeGuest(const GuestMessage& message);
   ExitCode Finish();
 

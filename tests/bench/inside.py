@@ -25,6 +25,7 @@ class Bench:
         with open("/run/vm/topology", encoding="ascii") as file:
             self.machine = Machine(file.read().strip())
         self.rows = []
+        self.parts = []
 
     def take(self, rows, theirs, pairs=None):
         self.rows += ratios.take(rows, theirs, pairs or self.pairs)
@@ -163,6 +164,12 @@ class Bench:
                        " ".join(f"{figure:.1f}" for figure in taken))
         self.take([ratios.Row(f"TCP {what}", "QEMU `tcp:`", "MiB/s", tcp)],
                   qemu_tcp, pairs)
+        self.parts = guest.parts
+        for kind in ("pinned", "dynamic"):
+            ratios.say(f"   ours, {kind}, rounds of all, ms: " + " ".join(
+                f"{part['rounds_ms']:.0f}/{part['total_ms']:.0f}"
+                for part in guest.parts
+                if f"registration={kind}" in part["options"]))
 
 
 def main():
@@ -185,7 +192,8 @@ def main():
     print("JSON " + json.dumps({
         "topology": bench.machine.topology, "seconds": seconds,
         "run_mib": bench.run_mib, "guest_mib": bench.guest_mib,
-        "rows": [row.json() for row in bench.rows]}), flush=True)
+        "rows": [row.json() for row in bench.rows],
+        "migrations": bench.parts}), flush=True)
 
 
 main()

@@ -22,6 +22,9 @@
 namespace mig::bench {
 namespace {
 
+// Of the destination; 0 before there is one.
+pid_t destination_process = 0;
+
 char* MapShared(uint64_t bytes) {
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -188,6 +191,7 @@ std::string StartDestination(
     });
     _exit(0);
   }
+  destination_process = child;
   close(ends[1]);
   std::string line;
   char bytes[256];
@@ -217,6 +221,8 @@ void ServeCommands(Memory* memory, const Worker& worker) {
     }
     std::fflush(stdout);
   }
+  // It would complain that this side went without a word.
+  if (destination_process != 0) kill(destination_process, SIGKILL);
 }
 
 }  // namespace mig::bench

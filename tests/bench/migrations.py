@@ -78,6 +78,19 @@ def fill(path, mebibytes):
             file.write(os.urandom(1 << 20))
 
 
+def await_line(path, text, process):
+    """Until a program that writes to the file has said it."""
+    limit = time.monotonic() + 60
+    while True:
+        with open(path, encoding="utf-8") as file:
+            said = file.read()
+        if text in said:
+            return
+        if process.poll() is not None or time.monotonic() > limit:
+            fail(f"{' '.join(process.args)}: {said}")
+        time.sleep(0.02)
+
+
 def same(one, other):
     return subprocess.run(["cmp", "-s", one, other], check=False).returncode == 0
 
@@ -92,6 +105,7 @@ class Migrations:
         # Shared memory: of the machine's file systems the fastest.
         self.folder = tempfile.mkdtemp(prefix="mig-bench-", dir="/dev/shm")
         self.port = 7500
+        self.parts = []  # of our own migrations, what took how long
         fill(f"{self.folder}/source.ram", mebibytes)
 
     def qemu(self, scheme, *capabilities):
@@ -130,16 +144,30 @@ class Migrations:
         return self.mebibytes / (state["total-time"] / 1000)
 
     def ours(self, plugin, *options):
-        """With the destination's memory populated, as QEMU's is."""
-        words = [f"{self.binaries}/mig-host-sim", "run", "--plugin", plugin,
-                 "--listen", f"{plugin}://{self.address}:0", "--memory",
-                 f"{self.mebibytes}M", "--workload", "idle", "--prefault",
-                 "--after", "1", "--json"]
+        """With the destination's memory populated before, as QEMU's is."""
+        self.port += 1
+        uri = f"{plugin}://{self.address}:{self.port}"
+        size = f"{self.mebibytes}M"
+        common = [uri, "--plugin", plugin, "--memory", size, "--after", "1",
+                  "--json"]
         for option in options:
-            words += ["--plugin-option", option]
-        done = subprocess.run(words, stdout=subprocess.PIPE, check=False,
-                              stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+            common += ["--plugin-option", option]
+        program = f"{self.binaries}/mig-host-sim"
+        with open(f"{self.folder}/destination.log", "w+", encoding="utf-8") as log:
+            destination = subprocess.Popen(
+                [program, "destination", *common, "--prefault"],
+                stdout=subprocess.DEVNULL, stderr=log)
+            await_line(log.name, "listening", destination)
+            done = subprocess.run(
+                [program, "source", *common, "--workload", "idle"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                text=True, timeout=LIMIT)
+            destination.wait(timeout=LIMIT)
         report = json.loads(done.stdout) if done.stdout else {}
         if done.returncode != 0 or not report.get("verified"):
-            fail(f"{' '.join(words)}: {done.stderr}{done.stdout}")
+            fail(f"{program} over {uri}: {done.stderr}{done.stdout}")
+        self.parts.append({
+            "plugin": plugin, "options": list(options),
+            "total_ms": report["total_ms"],
+            "rounds_ms": sum(round["ms"] for round in report["rounds"])})
         return self.mebibytes / (report["total_ms"] / 1000)
