@@ -56,6 +56,15 @@ std::map<std::string, uint64_t> CountersOf(const Worker& worker) {
   return worker.counters();
 }
 
+// Their growth since `before`, as further fields.
+void PrintGrowth(const Worker& worker,
+                 const std::map<std::string, uint64_t>& before) {
+  for (const auto& [name, value] : CountersOf(worker)) {
+    std::printf(", \"%s\": %llu", name.c_str(),
+                static_cast<unsigned long long>(value - before.at(name)));
+  }
+}
+
 void AnswerWrites(Memory* memory, const Worker& worker,
                   const Command& command) {
   const std::vector<Piece> pieces = memory->Pieces(command);
@@ -74,23 +83,23 @@ void AnswerWrites(Memory* memory, const Worker& worker,
       seconds, static_cast<unsigned long long>(bytes),
       after.user_s - before.user_s, after.system_s - before.system_s,
       static_cast<unsigned long long>(after.waits - before.waits));
-  for (const auto& [name, value] : CountersOf(worker)) {
-    std::printf(", \"%s\": %llu", name.c_str(),
-                static_cast<unsigned long long>(value - counters.at(name)));
-  }
+  PrintGrowth(worker, counters);
   std::printf(", \"equal\": %s}\n", memory->Equal() ? "true" : "false");
 }
 
 void AnswerRoundTrips(const Worker& worker, const Command& command) {
   if (!worker.round_trips) Die("rtt", "this program sends no messages");
+  const auto counters = CountersOf(worker);
   std::vector<double> times = worker.round_trips(command.count, command.seed);
   std::sort(times.begin(), times.end());
   const auto at = [&times](size_t percent) {
     return times[std::min(times.size() - 1, times.size() * percent / 100)] *
            1e6;
   };
-  std::printf("{\"p50_us\": %.3f, \"p99_us\": %.3f, \"min_us\": %.3f}\n",
-              at(50), at(99), at(0));
+  std::printf("{\"p50_us\": %.3f, \"p99_us\": %.3f, \"min_us\": %.3f", at(50),
+              at(99), at(0));
+  PrintGrowth(worker, counters);
+  std::puts("}");
 }
 
 }  // namespace

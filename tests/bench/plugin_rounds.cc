@@ -129,7 +129,8 @@ class Side {
           size_t{i} * ops_->counter_size);
       const std::string name = counter->name;
       for (const char* one : {"doorbells", "writes", "completions", "merges",
-                              "stalls-send-queue"}) {
+                              "stalls-send-queue", "control-frames-sent",
+                              "control-frames-received", "control-inline"}) {
         if (name == one) wanted[name] = values[i];
       }
     }
