@@ -177,7 +177,7 @@ def main():
     parser.add_argument("--binaries", required=True)
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--run-mib", type=int, default=64)
-    parser.add_argument("--guest-mib", type=int, default=256)
+    parser.add_argument("--guest-mib", type=int, default=128)
     parser.add_argument("parts", nargs="*", help="writes messages guests")
     arguments = parser.parse_args()
     bench = Bench(arguments)
