@@ -94,7 +94,7 @@ absl::Status DeviceProbe::Run() {
 }
 
 absl::Status DeviceProbe::LearnCaps() {
-  const absl::Status made =
+  absl::Status made =
       ProbeCaps(verbs_, context_, settings_.control_inline, &grant_);
   made_ = made.ok();
   // Some devices may make none but for a connection.
