@@ -8,12 +8,13 @@ import statistics
 import sys
 import typing
 
+ENOUGH = 7  # pairs, for an interval of 95 %
 UNDECIDABLE = 0.05  # half-width of A/A from which on a row says nothing
 
 
 def interval(values):
     """Of the median, by the sign test: what holds with 95 % at least, without
-    a word on how the values are spread. Few values give min and max."""
+    a word on how the values are spread. Below ENOUGH it is min and max."""
     ordered = sorted(values)
     count = len(ordered)
     cut, tail = 0, 0.5**count
@@ -60,6 +61,8 @@ class Measured:
         row = self.row
         if row.target is None:
             return "shown only"
+        if len(self.ratios) < ENOUGH:
+            return "too few pairs"
         if self.half_width > UNDECIDABLE:
             return "undecidable"
         if row.at_most:
