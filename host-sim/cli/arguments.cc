@@ -114,6 +114,24 @@ void AddDestination(CLI::App* app, RawOptions* raw) {
   app->add_flag("--host-busy,!--no-host-busy", raw->say_busy)->group(kHidden);
 }
 
+void AddModel(CLI::App* app, RawModel* raw) {
+  app->add_option("--seeds", raw->seeds, "A, or A-B: a whole migration each")
+      ->capture_default_str();
+  app->add_option("--jobs", raw->jobs, "Processes")->capture_default_str();
+  app->add_option("--max-faults", raw->max_faults, "Of a run, at most")
+      ->capture_default_str();
+  app->add_option("--max-failures", raw->max_failures, "After which to stop")
+      ->capture_default_str();
+  app->add_option("--log", raw->log,
+                  "Run the first seed only, and write all that happens to this "
+                  "file");
+  app->add_flag("--twice", raw->twice,
+                "Each seed two times: both must be the same, event by event");
+  app->add_flag("--every-fault", raw->every_fault,
+                "A small migration of the first seed, with each kind of fault "
+                "at every occasion there is");
+}
+
 // CLI11 explains itself in several lines; one has to do.
 std::string OneLine(const std::string& text) {
   std::string line(absl::StripAsciiWhitespace(text));
@@ -124,7 +142,7 @@ std::string OneLine(const std::string& text) {
 }
 
 struct Commands {
-  explicit Commands(RawOptions* raw)
+  Commands(RawOptions* raw, RawModel* raw_model)
       : app(kAbout, "mig-host-sim"),
         run(app.add_subcommand("run", "Migrate between two processes here")),
         source(app.add_subcommand("source", "Send a guest to URI")),
@@ -132,13 +150,18 @@ struct Commands {
         probe(app.add_subcommand("probe", "Show a plugin, or all")),
         options(app.add_subcommand("options", "Show a plugin's options")),
         compare(app.add_subcommand("compare",
-                                   "Show reports of --json side by side")) {
+                                   "Show reports of --json side by side")),
+        model(app.add_subcommand("model",
+                                 "Migrate under a virtual clock, with faults "
+                                 "by seeds, and check every page")) {
     app.require_subcommand(1);
     app.footer(kExitCodeHelp);
     app.set_version_flag("--version", MIG_HOST_SIM_VERSION);
     for (CLI::App* each : {run, source, destination, probe, options}) {
       AddCommon(each, raw);
     }
+    AddCommon(model, raw);
+    AddModel(model, raw_model);
     for (CLI::App* each : {run, source, destination}) {
       AddMigration(each, raw);
       each->footer(kExitCodeHelp);
@@ -167,11 +190,13 @@ struct Commands {
   }
 
   CLI::App app;
-  CLI::App *run, *source, *destination, *probe, *options, *compare;
+  CLI::App *run, *source, *destination, *probe, *options, *compare, *model;
   std::vector<std::string> reports;  // of compare
 };
 
-ExitCode Dispatch(const Commands& commands, const RawOptions& raw) {
+ExitCode Dispatch(const Commands& commands, const RawOptions& raw,
+                  const RawModel& raw_model) {
+  if (commands.model->parsed()) return ModelCommand(raw, raw_model);
   if (commands.run->parsed()) return RunCommand(raw);
   if (commands.source->parsed()) return SourceCommand(raw);
   if (commands.destination->parsed()) return DestinationCommand(raw);
@@ -184,7 +209,8 @@ ExitCode Dispatch(const Commands& commands, const RawOptions& raw) {
 
 int RunCommandLine(int argc, const char* const* argv) {
   RawOptions raw;
-  Commands commands(&raw);
+  RawModel raw_model;
+  Commands commands(&raw, &raw_model);
   try {
     commands.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -197,7 +223,7 @@ int RunCommandLine(int argc, const char* const* argv) {
         .Say(absl::StrCat(OneLine(error.what()), ": see '", name, " --help'"));
     return kExitUsage;
   }
-  return Dispatch(commands, raw);
+  return Dispatch(commands, raw, raw_model);
 }
 
 }  // namespace mig::sim

@@ -28,6 +28,10 @@ ExitCode RunCommand(const RawOptions& raw);
 // One table of several migrations' reports, read from files.
 ExitCode CompareCommand(const std::vector<std::string>& paths);
 
+// Whole migrations in this process, under a virtual clock, and the oracle's
+// verdict.
+ExitCode ModelCommand(const RawOptions& raw, const RawModel& raw_model);
+
 }  // namespace mig::sim
 
 #endif  // MIGTRANSPORT_HOST_SIM_CLI_COMMANDS_H_

@@ -58,6 +58,17 @@ struct RawOptions {
   bool strict = false;
 };
 
+// Of the command `model`.
+struct RawModel {
+  std::string seeds = "1-100";
+  std::string jobs = "2";
+  std::string max_faults = "3";
+  std::string max_failures = "1";
+  std::string log;           // a file
+  bool twice = false;        // each seed, to compare the two
+  bool every_fault = false;  // a small migration, a fault at every step
+};
+
 // The same, read and checked.
 struct CommonSettings {
   std::string plugin;  // name or path

@@ -3,6 +3,7 @@
 #include "engine/mig_status.h"
 
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -49,6 +50,13 @@ constexpr std::pair<int32_t, const char*> kNames[] = {
     {MIG_E_INTERNAL, "E_INTERNAL"},
 };
 
+constexpr const char* kEventNames[] = {
+    "event ?",    "CONNECTED",   "BLOCKS_READY",     "BLOCK_REMOVED",
+    "ROUND_DONE", "MESSAGE",     "SEND_READY",       "WRITE_READY",
+    "HANDOVER",   "COMMITTED",   "HANDOVER_REFUSED", "IN_DOUBT",
+    "ERROR",      "PEER_CLOSED", "CLOSED",           "FDS_CHANGED",
+    "PREPARING"};
+
 absl::StatusCode Canonical(int32_t code) {
   switch (-code / 100) {
     case 1:
@@ -78,6 +86,10 @@ std::string OneLine(const mig_error& error) {
 }
 
 }  // namespace
+
+const char* MigEventName(uint32_t type) {
+  return kEventNames[type < std::size(kEventNames) ? type : 0];
+}
 
 mig_error NewError() {
   mig_error error = {};

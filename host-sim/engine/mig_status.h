@@ -19,6 +19,9 @@ mig_error NewError();
 // A code of a later ABI reads "E_<category>/<number>". Any thread.
 std::string MigStatusName(int32_t code);
 
+// The name of an event's type: "ROUND_DONE", or "event ?". Lives for ever.
+const char* MigEventName(uint32_t type);
+
 // Turns what an op answered into a Status. MIG_OK and positive answers are OK.
 // The message is `doing` if there is one, the plugin's own words, the code and
 // the system's and the provider's number; the canonical code follows the

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/session.h"
 
+#include <poll.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,7 @@ namespace mig::sim {
 namespace {
 
 constexpr size_t kMaxEvents = 64;
+constexpr size_t kMaxFds = 16;
 
 }  // namespace
 
@@ -135,6 +138,29 @@ absl::Status Session::Progress(int64_t timeout_ns,
                     sizeof(mig_event), timeout_ns, &count, &error);
   events->resize(before + (code < 0 ? 0 : std::min(count, kMaxEvents)));
   return MigToStatus(code, error, "making progress");
+}
+
+absl::StatusOr<uint64_t> Session::Arm() {
+  uint64_t deadline = MIG_NO_DEADLINE;
+  mig_error error = NewError();
+  const int32_t code = ops_.arm(session_, &deadline, &error);
+  if (code < 0) return MigToStatus(code, error, "asking when to go on");
+  return code == MIG_BUSY ? 0 : deadline;
+}
+
+bool Session::FdReady() {
+  std::array<mig_event_fd, kMaxFds> fds;
+  size_t count = 0;
+  if (ops_.get_event_fds(session_, fds.data(), fds.size(), sizeof fds[0],
+                         &count, nullptr) < 0) {
+    return false;
+  }
+  std::array<pollfd, kMaxFds> polled;
+  count = std::min(count, kMaxFds);
+  for (size_t i = 0; i < count; ++i) {
+    polled[i] = {fds[i].fd, static_cast<short>(fds[i].events), 0};
+  }
+  return poll(polled.data(), count, 0) > 0;
 }
 
 absl::Status Session::Handover() {

@@ -66,6 +66,10 @@ class Session {
   void Release(mig_message* message);
   // Appends the events that came to `events`; waits up to `timeout_ns`.
   absl::Status Progress(int64_t timeout_ns, std::vector<mig_event>* events);
+  // When progress is due at the latest, on the host's clock: 0 for now.
+  absl::StatusOr<uint64_t> Arm();
+  // Whether one of the session's fds is ready, without waiting.
+  bool FdReady();
   absl::Status Handover();
   absl::Status HostBusy(uint64_t max_ns);
   void Cancel() { ops_.cancel(session_); }

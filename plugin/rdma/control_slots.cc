@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "rdma/mutation.h"
 #include "verbs/verbs_error.h"
 
 namespace mig::rdma {
@@ -65,8 +66,13 @@ ControlSlots::~ControlSlots() {
 int32_t ControlSlots::Take() {
   if (free_.empty()) return -1;
   const uint16_t slot = free_.back();
-  free_.pop_back();
+  if (!Mutated(Mutation::kReuseSlotEarly)) free_.pop_back();
   return slot;
+}
+
+void ControlSlots::GiveBack(int32_t slot) {
+  if (Mutated(Mutation::kReuseSlotEarly)) return;
+  free_.push_back(static_cast<uint16_t>(slot));
 }
 
 }  // namespace mig::rdma

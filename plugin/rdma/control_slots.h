@@ -38,7 +38,7 @@ class ControlSlots {
 
   // Free send slots; -1 if there is none.
   int32_t Take();
-  void GiveBack(int32_t slot) { free_.push_back(static_cast<uint16_t>(slot)); }
+  void GiveBack(int32_t slot);
   bool HasFree() const { return !free_.empty(); }
 
  private:

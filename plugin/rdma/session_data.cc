@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
 #include "common/peer_error.h"
+#include "rdma/mutation.h"
 #include "rdma/session.h"
 #include "rdma/wr_id.h"
 
@@ -210,18 +211,24 @@ absl::Status Session::OnRoundEnd(uint64_t number,
     return PeerBroke("the end of a round twice");
   }
   round_end_ = {number, DecodeSums(payload.first<kRoundSumsSize>())};
+  if (Mutated(Mutation::kAcknowledgeEarly)) {
+    channel().Send(FrameType::kRoundAck, number);
+  }
   return absl::OkStatus();
 }
 
 // The round is here when its fences, its end and its zeros are.
 void Session::FinishRound() {
-  if (zeros_.size() > 0) zeros_.Write(kZeroBudget);
-  if (!round_end_ || zeros_.size() > 0 || fences_ == nullptr ||
+  const bool late = Mutated(Mutation::kZeroOvertakes) && round_end_;
+  if (zeros_.size() > 0 && !late) zeros_.Write(kZeroBudget);
+  if (!round_end_ || (zeros_.size() > 0 && !late) || fences_ == nullptr ||
       !fences_->Whole()) {
     return;
   }
   const auto [number, sums] = *round_end_;
-  if (sums.data_bytes != fences_->bytes() || sums.zero_bytes != zero_bytes_ ||
+  const bool counted = sums.data_bytes == fences_->bytes() ||
+                       Mutated(Mutation::kSkipFence);
+  if (!counted || sums.zero_bytes != zero_bytes_ ||
       fences_->round() != number) {
     return Fail(PeerBroke(absl::StrCat(
                     "round ", number, " with ", fences_->bytes(), " bytes and ",
@@ -236,7 +243,9 @@ void Session::FinishRound() {
   zero_bytes_ = 0;
   fences_->Next();
   PushEvent(MIG_EVENT_ROUND_DONE, MIG_OK, number);
-  channel().Send(FrameType::kRoundAck, number);
+  if (!Mutated(Mutation::kAcknowledgeEarly)) {
+    channel().Send(FrameType::kRoundAck, number);
+  }
   while (!undelivered_.empty()) {
     Waiting& front = undelivered_.front();
     Deliver(front.type, std::move(front.payload));

@@ -24,6 +24,8 @@ absl::Status Session::OnFrame(const FrameHeader& header,
       if (std::exchange(peer_prepared_, true) || !preparing_) {
         return PeerBroke("word that it is prepared out of place");
       }
+      // A source begins its rounds at once: they may be right behind.
+      StepPreparing();
       return absl::OkStatus();
     case FrameType::kAsk:
       return OnAsk(payload);

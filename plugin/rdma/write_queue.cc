@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/error.h"
+#include "rdma/mutation.h"
 #include "rdma/wc_error.h"
 #include "rdma/wr_id.h"
 #include "verbs/verbs_error.h"
@@ -179,17 +180,22 @@ absl::Status WriteQueue::PostList() {
   last.next = nullptr;
   last.send_flags = IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
+  if (Mutated(Mutation::kDropLastSignalled) && count > 1 &&
+      last.opcode == IBV_WR_RDMA_WRITE) {
+    last.sg_list->length = 0;
+  }
   errno = 0;
   const int result = ibv_post_send(qp_, wrs_.data(), &bad);
   const int errno_after = errno;
   ++stats_->doorbells;
-  const uint32_t posted = result == 0 ? count : CountPosted(bad);
+  const bool trusted = result == 0 || Mutated(Mutation::kIgnoreBadWr);
+  const uint32_t posted = trusted ? count : CountPosted(bad);
   last.next = chained;
   last.send_flags = 0;
   staged_ = 0;
   staged_bytes_ = 0;
   Posted(posted);
-  if (result != 0) {
+  if (!trusted) {
     status_ = PostFailed(verbs::ErrnoOf(result, errno_after), posted, count);
   }
   return status_;

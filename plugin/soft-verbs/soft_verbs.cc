@@ -42,6 +42,11 @@ SoftVerbs::SoftVerbs(const Config& config, const Host* host,
 }
 
 SoftVerbs::~SoftVerbs() {
+  const std::string left = LiveObjects();
+  if (!left.empty()) {
+    node_.host->Log(MIG_LOG_ERROR,
+                    absl::StrCat("the soft device's user has left ", left));
+  }
   const std::lock_guard<std::mutex> lock(fabric_->mutex());
   std::vector<CmId*> ids;
   for (const auto& [number, id] : fabric_->ids()) {

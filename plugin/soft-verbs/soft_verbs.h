@@ -32,7 +32,8 @@ class SoftVerbs : public verbs::Verbs {
  public:
   SoftVerbs(const Config& config, const Host* host,
             std::shared_ptr<Fabric> fabric, uint64_t seed);
-  // Frees what the user left; there must be no call under way.
+  // Frees what the user left, and logs it as an error; there must be no call
+  // under way.
   ~SoftVerbs() override;
 
   // Objects that the user has made and not destroyed, by kind; "" if none.
