@@ -503,8 +503,10 @@ struct mig_transport_ops {
    * [session] Errors: STATE. */
   int32_t (*handover)(struct mig_session *session, struct mig_error *error);
   /* Tells the peer that this host may not call progress for max_ns, at most
-   * MIG_HOST_BUSY_MAX_NS (more is ARGUMENT); 0 ends it early. [session] State:
-   * connected until closed. Errors: STATE. (optional) */
+   * MIG_HOST_BUSY_MAX_NS (more is ARGUMENT); 0 ends it early. MIG_AGAIN: the
+   * word waits behind what was sent before, and goes out in progress: call that
+   * and then this again, until it answers MIG_OK. [session] State: connected
+   * until closed. Errors: STATE. (optional) */
   int32_t (*host_busy)(struct mig_session *session, uint64_t max_ns,
                        struct mig_error *error);
   /* Ends the session with CANCELLED, tells the peer, wakes a waiting

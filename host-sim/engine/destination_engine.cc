@@ -148,7 +148,7 @@ absl::Status DestinationEngine::LoadState() {
   const uint64_t start = MonotonicNs();
   // Loading is one long call: the source must not take this side for dead. If
   // the link is broken already, the next progress says so.
-  if (options_.say_busy) (void)driver_.session().HostBusy(kLoadLimitNs);
+  if (options_.say_busy) driver_.SayBusy(kLoadLimitNs);
   absl::StatusOr<StateSections> sections = ParseState(state_.whole());
   if (!sections.ok()) return sections.status();
   absl::Status status = made_.guest->LoadState(*sections);
@@ -156,7 +156,7 @@ absl::Status DestinationEngine::LoadState() {
     std::this_thread::sleep_for(
         std::chrono::nanoseconds(options_.load_delay_ns));
   }
-  if (options_.say_busy) (void)driver_.session().HostBusy(0);
+  if (options_.say_busy) driver_.SayBusy(0);
   report_.load_ns = MonotonicNs() - start;
   return WithContext(status, "loading the device state");
 }

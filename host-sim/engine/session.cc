@@ -169,10 +169,13 @@ absl::Status Session::Handover() {
                      "handing the guest over");
 }
 
-absl::Status Session::HostBusy(uint64_t max_ns) {
+absl::StatusOr<bool> Session::HostBusy(uint64_t max_ns) {
   mig_error error = NewError();
-  return MigToStatus(ops_.host_busy(session_, max_ns, &error), error,
-                     "saying that the host is busy");
+  const int32_t code = ops_.host_busy(session_, max_ns, &error);
+  if (code < 0) {
+    return MigToStatus(code, error, "saying that the host is busy");
+  }
+  return code != MIG_AGAIN;
 }
 
 absl::StatusOr<CapsReport> Session::Caps() {

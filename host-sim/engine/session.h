@@ -71,7 +71,8 @@ class Session {
   // Whether one of the session's fds is ready, without waiting.
   bool FdReady();
   absl::Status Handover();
-  absl::Status HostBusy(uint64_t max_ns);
+  // False: the word has not left yet; again after Progress.
+  absl::StatusOr<bool> HostBusy(uint64_t max_ns);
   void Cancel() { ops_.cancel(session_); }
   void Close() { ops_.close(session_); }
   absl::StatusOr<CapsReport> Caps();

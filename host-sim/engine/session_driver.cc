@@ -14,6 +14,7 @@ namespace {
 
 // Short enough to notice an interrupt, a finished worker and a tick in time.
 constexpr uint64_t kSliceNs = 50'000'000;
+constexpr uint64_t kBusyWaitNs = 10'000'000;
 
 }  // namespace
 
@@ -132,6 +133,13 @@ absl::Status SessionDriver::Send(uint32_t type,
     absl::Status status =
         PumpUntil("waiting to send", 0, [this] { return state_.send_ready; });
     if (!status.ok()) return status;
+  }
+}
+
+void SessionDriver::SayBusy(uint64_t max_ns) {
+  for (;;) {
+    const absl::StatusOr<bool> said = session_->HostBusy(max_ns);
+    if (!said.ok() || *said || !Pump(kBusyWaitNs).ok()) return;
   }
 }
 

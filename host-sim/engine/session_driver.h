@@ -89,6 +89,10 @@ class SessionDriver {
   // Sends one message, waiting for room as long as it takes.
   absl::Status Send(uint32_t type, absl::Span<const std::byte> data);
 
+  // Tells the peer that this side may be silent for `max_ns`, and waits until
+  // that has left; 0 takes it back. A broken link is told by the next Pump.
+  void SayBusy(uint64_t max_ns);
+
   // Runs `work` in a thread of its own while this one keeps the session alive.
   // A failing session does not stop the work. Answers what the work answers.
   absl::Status RunWhilePumping(const std::function<absl::Status()>& work);

@@ -66,14 +66,14 @@ absl::Status SourceEngine::SendPieces(
 absl::StatusOr<Bytes> SourceEngine::SaveState() {
   // One long call without progress: the destination must not take this side
   // for dead. If the link is broken, the next progress says so.
-  (void)driver_.session().HostBusy(kSaveLimitNs);
+  driver_.SayBusy(kSaveLimitNs);
   absl::StatusOr<StateSections> sections = guest_.SaveState();
   if (!sections.ok()) {
     return WithContext(sections.status(), "saving the device state");
   }
   if (!filler_.empty()) (*sections)[kSectionFiller] = std::move(filler_);
   Bytes state = EncodeState(*sections);
-  (void)driver_.session().HostBusy(0);
+  driver_.SayBusy(0);
   return state;
 }
 

@@ -19,6 +19,7 @@ bool DestinationHost::CanAct() const {
   switch (stage_) {
     case Stage::kStart:
     case Stage::kOffered:
+    case Stage::kSayingBusy:
     case Stage::kLoading:
       return true;
     case Stage::kListening:
@@ -48,6 +49,8 @@ bool DestinationHost::Act() {
       return true;
     case Stage::kOffered:
       return Load();
+    case Stage::kSayingBusy:
+      return SayBusy();
     case Stage::kLoading:
       return TakeGuest();
     case Stage::kReceiving:
@@ -77,13 +80,23 @@ bool DestinationHost::Load() {
   }
   stage_ = Stage::kLoading;
   if (habits().load_ns == 0) return true;
-  // Also after an error: the guest may be taken all the same.
-  if (habits().says_busy && outcome() == Outcome::kNone) {
-    const absl::Status busy = session_->HostBusy(habits().load_ns * 2);
-    if (!busy.ok() && sim::MigCodeOf(busy) != MIG_E_FAILED) {
-      return Went(busy, "host_busy");
+  if (habits().says_busy) return SayBusy();
+  Pause(habits().load_ns);
+  return true;
+}
+
+// Once a step, until the word has left. Also after an error the guest may be
+// taken.
+bool DestinationHost::SayBusy() {
+  stage_ = Stage::kSayingBusy;
+  if (outcome() == Outcome::kNone) {
+    const auto busy = session_->HostBusy(habits().load_ns * 2);
+    if (!busy.ok() && sim::MigCodeOf(busy.status()) != MIG_E_FAILED) {
+      return Went(busy.status(), "host_busy");
     }
+    if (busy.ok() && !*busy) return true;
   }
+  stage_ = Stage::kLoading;
   Pause(habits().load_ns);
   return true;
 }
@@ -158,7 +171,7 @@ void DestinationHost::OnOutcome() {
     if (world().runs_at() == Actor::kDestination) world().StopGuest(side_);
     return;
   }
-  if (stage_ == Stage::kOffered || stage_ == Stage::kLoading) return;
+  if (stage_ >= Stage::kOffered && stage_ <= Stage::kLoading) return;
   stage_ = Stage::kOver;
   if (session_ != nullptr) Close();
 }

@@ -20,6 +20,7 @@ class DestinationHost final : public Host {
     kExchanging,
     kReceiving,
     kOffered,
+    kSayingBusy,
     kLoading,  // the device state, without calling progress
     kRuns,
     kOver,
@@ -33,6 +34,7 @@ class DestinationHost final : public Host {
 
   bool Listen();
   bool Load();
+  bool SayBusy();
   bool TakeGuest();
   void OnOffer();
 

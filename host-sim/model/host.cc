@@ -187,7 +187,11 @@ void Host::CheckOrder(const mig_event& event) {
 void Host::Pause(uint64_t ns) {
   world_->Log(side_, "pauses", ns);
   paused_until_ns_ = clock_->now_ns + ns;
-  paused_ns_ += ns;
+}
+
+bool Host::paused() const {
+  constexpr uint64_t kMomentNs = 5'000'000'000;
+  return paused_until_ns_ != 0 && clock_->now_ns < paused_until_ns_ + kMomentNs;
 }
 
 void Host::End(Outcome outcome) {

@@ -57,7 +57,8 @@ class Host {
   Outcome outcome() const { return outcome_; }
   uint64_t ended_ns() const { return ended_ns_; }
   uint64_t steps() const { return steps_; }
-  uint64_t paused_ns() const { return paused_ns_; }
+  // It calls nothing now, or did so until a moment ago.
+  bool paused() const;
   const std::string& why() const { return why_; }
 
  protected:
@@ -128,7 +129,6 @@ class Host {
   uint64_t steps_ = 0;
   uint64_t next_ns_ = 0;
   uint64_t paused_until_ns_ = 0;
-  uint64_t paused_ns_ = 0;
   uint64_t ended_ns_ = 0;
   Outcome outcome_ = Outcome::kNone;
   std::string why_;

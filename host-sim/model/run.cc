@@ -120,7 +120,7 @@ bool Run::Advance() {
 // A side whose peer will never come waits as long as its host lets it.
 void Run::EndLonely() {
   const auto lonely = [this](const Host& one, const Host& other) {
-    return one.over() && !other.over() &&
+    return one.over() && !other.over() && !other.paused() &&
            clock_.now_ns > one.ended_ns() + kMaxApartNs;
   };
   if (lonely(*source_, *destination_)) destination_->GiveUp();

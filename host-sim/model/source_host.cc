@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/mig_status.h"
 
 namespace mig::model {
 
@@ -274,6 +275,15 @@ void SourceHost::OnClosed() {
   End(Outcome::kError);  // its own host's doing
 }
 
+// Ranges that there is no room for are not looked at.
+absl::Status SourceHost::WrongWrite(const mig_range& range) {
+  const auto taken = session_->Write({&range, 1});
+  if (!taken.ok()) return taken.status();
+  if (taken->first != 0 || taken->second != 0) return absl::OkStatus();
+  mig_error none = sim::NewError();
+  return sim::MigToStatus(MIG_E_RANGE, none, "nothing was taken");
+}
+
 absl::Status SourceHost::Misuse() {
   mig_range range = world().memory(Actor::kSource).RangeOf(0);
   switch (draw_.Below(6)) {
@@ -285,10 +295,10 @@ absl::Status SourceHost::Misuse() {
       return session_->Listen("rdma://127.0.0.1:0");
     case 3:
       range.length = uint64_t{1} << 40;
-      return session_->Write({&range, 1}).status();
+      return WrongWrite(range);
     case 4:
       range.block = 4711;
-      return session_->Write({&range, 1}).status();
+      return WrongWrite(range);
     default:
       if (stage_ == Stage::kState || stage_ == Stage::kOver) {
         return session_->RoundBegin(0, 0);

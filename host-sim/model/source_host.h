@@ -47,6 +47,7 @@ class SourceHost final : public Host {
                 uint64_t partial);
   bool EndRound();
   void SendState();
+  absl::Status WrongWrite(const mig_range& range);
   bool MayBegin() const;
   bool PageIsZero(uint64_t page) const;
 

@@ -403,8 +403,14 @@ class AbiGlue {
   }
   static int32_t HostBusy(struct mig_session* session, uint64_t max_ns,
                           struct mig_error* error) {
-    return Simple(session, error,
-                  [=](Session* s) { return s->HostBusy(max_ns); });
+    bool left = false;
+    const int32_t code =
+        Simple(session, error, [&](Session* s) -> absl::Status {
+          const absl::StatusOr<bool> said = s->HostBusy(max_ns);
+          if (said.ok()) left = *said;
+          return said.status();
+        });
+    return code != MIG_OK || left ? code : MIG_AGAIN;
   }
   static void Cancel(struct mig_session* session) {
     Quiet(session, [](Session* s) { s->Cancel(); });

@@ -102,7 +102,7 @@ absl::Status SessionBase::Handover() {
   return absl::OkStatus();
 }
 
-absl::Status SessionBase::HostBusy(uint64_t max_ns) {
+absl::StatusOr<bool> SessionBase::HostBusy(uint64_t max_ns) {
   MIG_RETURN_IF_ERROR(rules_.CheckHostBusy());
   if (max_ns > MIG_HOST_BUSY_MAX_NS) {
     return MakeError(MIG_E_ARGUMENT,
@@ -111,8 +111,13 @@ absl::Status SessionBase::HostBusy(uint64_t max_ns) {
                                   MIG_HOST_BUSY_MAX_NS, " ns at the latest"));
   }
   MIG_RETURN_IF_ERROR(CheckPeerThere());
-  QueueFrame(SharedFrame::kBusy, max_ns);
-  return absl::OkStatus();
+  // Behind a long message, or without the peer's credit, it can't go yet.
+  if (!busy_word_ || busy_word_->max_ns != max_ns) {
+    busy_word_ = {QueueFrame(SharedFrame::kBusy, max_ns), max_ns};
+  }
+  if (!HasFinished(busy_word_->place)) return false;
+  busy_word_.reset();
+  return true;
 }
 
 void SessionBase::Cancel() {

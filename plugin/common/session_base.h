@@ -82,7 +82,8 @@ class SessionBase {
   bool Arm(uint64_t* deadline_ns);
 
   absl::Status Handover();
-  absl::Status HostBusy(uint64_t max_ns);
+  // False: the word waits behind others, and goes out in Progress.
+  absl::StatusOr<bool> HostBusy(uint64_t max_ns);
   void Cancel();
   void Wake();
   void Close();
@@ -114,6 +115,7 @@ class SessionBase {
   // Linked: messages that wait in the transport go before the BYE.
   virtual void QueueHeld() = 0;
   virtual bool HasStarted(uint64_t place) const = 0;
+  virtual bool HasFinished(uint64_t place) const = 0;
   virtual bool NothingQueued() const = 0;
   // Linked: forgets what has not begun to go out, and stops guest memory.
   virtual void DropUnsent() = 0;
@@ -196,6 +198,11 @@ class SessionBase {
   CommonAgreement agreement_;
   std::optional<uint64_t> offer_place_;
   std::optional<uint64_t> withdraw_deadline_ns_;
+  struct BusyWord {
+    uint64_t place;
+    uint64_t max_ns;
+  };
+  std::optional<BusyWord> busy_word_;  // that has not left yet
   uint64_t peer_busy_until_ns_ = 0;
   std::atomic<bool> cancel_asked_ = false;
   std::atomic<bool> wake_asked_ = false;

@@ -112,6 +112,9 @@ class Session final : public SessionBase, public FrameHandler {
   bool HasStarted(uint64_t place) const override {
     return channel().HasStarted(place);
   }
+  bool HasFinished(uint64_t place) const override {
+    return channel().HasFinished(place);
+  }
   bool NothingQueued() const override { return channel().unsent_frames() == 0; }
   void DropUnsent() override;
   void StopReading() override { channel().StopReading(); }

@@ -95,6 +95,9 @@ class Session final : public SessionBase, public FrameHandler {
   bool HasStarted(uint64_t place) const override {
     return link_->writer().HasStarted(place);
   }
+  bool HasFinished(uint64_t place) const override {
+    return link_->writer().HasFinished(place);
+  }
   bool NothingQueued() const override { return link_->writer().empty(); }
   void DropUnsent() override { link_->writer().DropUnstarted(); }
   void StopReading() override { link_->reader().Hold(); }

@@ -94,6 +94,7 @@ class NotedSession final : public SessionBase {
   void QueueMessage(uint32_t, std::span<const struct mig_iov>) override {}
   void QueueHeld() override {}
   bool HasStarted(uint64_t) const override { return started; }
+  bool HasFinished(uint64_t) const override { return started; }
   bool NothingQueued() const override { return true; }
   void DropUnsent() override {}
   void StopReading() override {}
@@ -154,6 +155,21 @@ TEST_F(SessionBaseTest, Rule13ASilentPeerIsFoundAndABusyOneWaitedFor) {
   EXPECT_THAT(session->Events(), ElementsAre(MIG_EVENT_ERROR));
   EXPECT_EQ(ErrorCode(session->error()), MIG_E_PEER_TIMEOUT);
   EXPECT_EQ(session->aborts, 1);
+}
+
+TEST_F(SessionBaseTest, Rule13HostBusyIsQueuedOnceAndOkWhenItHasLeft) {
+  auto session = Make(MIG_ROLE_DESTINATION);
+  session->started = false;
+  EXPECT_FALSE(*session->HostBusy(kSecond));
+  EXPECT_FALSE(*session->HostBusy(kSecond));
+  EXPECT_THAT(session->sent, ElementsAre(SharedFrame::kBusy));
+  session->started = true;
+  EXPECT_TRUE(*session->HostBusy(kSecond));
+  EXPECT_THAT(session->sent, ElementsAre(SharedFrame::kBusy));
+  // Said anew.
+  EXPECT_TRUE(*session->HostBusy(kSecond));
+  EXPECT_THAT(session->sent,
+              ElementsAre(SharedFrame::kBusy, SharedFrame::kBusy));
 }
 
 TEST_F(SessionBaseTest, Rule12_8AnOfferThatLeftIsInDoubt) {
