@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "common/host.h"
+#include "common/random.h"
 #include "soft-verbs/config.h"
 #include "soft-verbs/memory_table.h"
 #include "soft-verbs/objects.h"
-#include "soft-verbs/random.h"
 #include "soft-verbs/shared_segment.h"
 
 namespace mig::soft {

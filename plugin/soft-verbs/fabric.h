@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/random.h"
 #include "soft-verbs/cm.h"
 #include "soft-verbs/device.h"
 #include "soft-verbs/objects.h"
-#include "soft-verbs/random.h"
 
 namespace mig::soft {
 

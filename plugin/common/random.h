@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // A small seeded generator: the same seed gives the same run on any machine.
-#ifndef PLUGIN_SOFT_VERBS_RANDOM_H_
-#define PLUGIN_SOFT_VERBS_RANDOM_H_
+#ifndef PLUGIN_COMMON_RANDOM_H_
+#define PLUGIN_COMMON_RANDOM_H_
 
 #include <cstdint>
 
-namespace mig::soft {
+namespace mig {
 
 class Random {
  public:
@@ -28,6 +28,6 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace mig::soft
+}  // namespace mig
 
-#endif  // PLUGIN_SOFT_VERBS_RANDOM_H_
+#endif  // PLUGIN_COMMON_RANDOM_H_
