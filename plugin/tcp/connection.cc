@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tcp/connection.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 
 namespace mig::tcp {
@@ -11,7 +13,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Create(
     uint64_t now_ns) {
   std::unique_ptr<Connection> connection(
       new Connection(std::move(stream), std::move(peer), poller, now_ns));
-  if (poller != nullptr && connection->stream_->fd() >= 0) {
+  if (poller != nullptr && connection->polled_) {
     MIG_RETURN_IF_ERROR(
         poller->Watch(connection->stream_->fd(), &connection->readiness_));
   }
@@ -19,13 +21,24 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Create(
 }
 
 Connection::~Connection() {
-  if (poller_ != nullptr && stream_->fd() >= 0) poller_->Unwatch(stream_->fd());
+  if (poller_ != nullptr && polled_) poller_->Unwatch(stream_->fd());
+}
+
+uint64_t Connection::DueNs(bool reading) const {
+  uint64_t due_ns = MIG_NO_DEADLINE;
+  if (polled_) return due_ns;
+  const StreamDue due = stream_->Due();
+  if (reading && !ended_ && due.read_ns != 0) due_ns = due.read_ns;
+  if (!writer_.empty() && due.write_ns != 0) {
+    due_ns = std::min(due_ns, due.write_ns);
+  }
+  return due_ns;
 }
 
 absl::Status Connection::PumpIn(FrameHandler* handler, uint64_t budget,
                                 uint64_t now_ns, bool* ended) {
   *ended = ended_;
-  if (ended_ || !readiness_.readable) return absl::OkStatus();
+  if (!CanReceive()) return absl::OkStatus();
   const uint64_t before = reader_.counts().wire_bytes;
   const auto outcome = reader_.Pump(stream_.get(), handler, budget);
   // A peer is not silent while what it sent, such as zeros, is still worked on.
@@ -34,20 +47,18 @@ absl::Status Connection::PumpIn(FrameHandler* handler, uint64_t budget,
     last_received_ns_ = now_ns;
   }
   if (!outcome.ok()) return outcome.status();
-  if (*outcome == ReadOutcome::kDry && stream_->fd() >= 0) {
-    readiness_.readable = false;
-  }
+  if (*outcome == ReadOutcome::kDry) readiness_.readable = false;
   if (*outcome == ReadOutcome::kEnd) *ended = ended_ = true;
   return absl::OkStatus();
 }
 
 absl::Status Connection::PumpOut(uint64_t now_ns) {
-  if (writer_.empty() || !readiness_.writable) return absl::OkStatus();
+  if (!CanSend()) return absl::OkStatus();
   const uint64_t before = writer_.counts().wire_bytes;
   bool blocked = false;
   absl::Status status = writer_.Pump(stream_.get(), &blocked);
   if (writer_.counts().wire_bytes != before) last_sent_ns_ = now_ns;
-  if (blocked && stream_->fd() >= 0) readiness_.writable = false;
+  if (blocked) readiness_.writable = false;
   return status;
 }
 

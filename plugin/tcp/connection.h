@@ -20,7 +20,7 @@ namespace mig::tcp {
 // itself; the poller must outlive it. Not thread-safe.
 class Connection {
  public:
-  // `poller` may be null for a stream without an fd (then it is always tried).
+  // `poller` may be null for a stream without an fd (which is asked instead).
   static absl::StatusOr<std::unique_ptr<Connection>> Create(
       std::unique_ptr<ByteStream> stream, std::string peer, Poller* poller,
       uint64_t now_ns);
@@ -35,8 +35,17 @@ class Connection {
 
   // Work that needs no further readiness.
   bool HasWork() const { return CanReceive() || CanSend(); }
-  bool CanReceive() const { return readiness_.readable && !ended_; }
-  bool CanSend() const { return readiness_.writable && !writer_.empty(); }
+  bool CanReceive() const {
+    return !ended_ &&
+           (polled_ ? readiness_.readable : stream_->Due().read_ns == 0);
+  }
+  bool CanSend() const {
+    return !writer_.empty() &&
+           (polled_ ? readiness_.writable : stream_->Due().write_ns == 0);
+  }
+  // When more work comes by time alone, MIG_NO_DEADLINE if none does.
+  // `reading`: receiving counts.
+  uint64_t DueNs(bool reading) const;
   FrameWriter& writer() { return writer_; }
   const FrameWriter& writer() const { return writer_; }
   FrameReader& reader() { return reader_; }
@@ -52,12 +61,14 @@ class Connection {
   Connection(std::unique_ptr<ByteStream> stream, std::string peer,
              Poller* poller, uint64_t now_ns)
       : stream_(std::move(stream)),
+        polled_(stream_->fd() >= 0),
         peer_(std::move(peer)),
         poller_(poller),
         last_received_ns_(now_ns),
         last_sent_ns_(now_ns) {}
 
   std::unique_ptr<ByteStream> stream_;
+  const bool polled_;
   std::string peer_;
   Poller* poller_;
   Readiness readiness_{true, true};

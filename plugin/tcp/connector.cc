@@ -18,7 +18,6 @@ class Connector final : public Opener {
         host_(host),
         poller_(poller),
         deadline_ns_(host->NowNs() + settings_.connect_timeout_ns) {}
-  ~Connector() override { Abandon(); }
 
   absl::Status Start();
   void StartAt(std::vector<SocketAddress> addresses) {
@@ -31,9 +30,8 @@ class Connector final : public Opener {
 
  private:
   absl::StatusOr<bool> NextAddress(uint64_t now_ns);
-  absl::Status OnConnected(uint64_t now_ns);
+  absl::Status OnConnected(NamedStream connected, uint64_t now_ns);
   void AddressFailed(int error);
-  void Abandon();
   absl::Status AllFailed() const;
 
   const Uri uri_;
@@ -45,8 +43,7 @@ class Connector final : public Opener {
   bool look_up_in_step_ = false;
   std::vector<SocketAddress> addresses_;
   size_t next_ = 0;
-  UniqueFd connecting_;
-  Readiness readiness_;
+  std::unique_ptr<Dial> dial_;
   uint64_t address_deadline_ns_ = 0;
   std::string failures_;
   int last_errno_ = 0;
@@ -59,16 +56,14 @@ absl::Status Connector::Start() {
     return absl::OkStatus();
   }
   if (uri_.kind == Uri::Kind::kFd) {
-    bool listening = false;
-    auto fd = AdoptFd(uri_.fd, &listening);
-    if (!fd.ok()) return fd.status();
-    if (listening) {
+    auto adopted = settings_.network->Adopt(uri_.fd, settings_.tuning, poller_);
+    if (!adopted.ok()) return adopted.status();
+    if (adopted->port != nullptr) {
       return MakeError(MIG_E_URI,
                        absl::StrCat("fd ", uri_.fd,
                                     " listens: connect needs a connected one"));
     }
-    connecting_ = *std::move(fd);
-    return OnConnected(host_->NowNs());
+    return OnConnected({std::move(adopted->stream), uri_.text}, host_->NowNs());
   }
   if (uri_.host.empty() || uri_.port == "0") {
     return MakeError(
@@ -129,44 +124,35 @@ absl::StatusOr<bool> Connector::Step(uint64_t now_ns, Opened* opened) {
 // Tries one address after the other (C31); false: not connected yet.
 absl::StatusOr<bool> Connector::NextAddress(uint64_t now_ns) {
   while (true) {
-    if (connecting_.valid()) {
-      if (!readiness_.writable && now_ns < address_deadline_ns_) return false;
-      const int error =
-          readiness_.writable ? ConnectResult(connecting_.get()) : ETIMEDOUT;
+    if (dial_ != nullptr) {
+      const bool done = dial_->Done();
+      if (!done && now_ns < address_deadline_ns_) return false;
+      const int error = done ? dial_->Result() : ETIMEDOUT;
       if (error == 0) {
-        poller_->Unwatch(connecting_.get());
-        MIG_RETURN_IF_ERROR(OnConnected(now_ns));
+        MIG_RETURN_IF_ERROR(OnConnected(dial_->Take(settings_.tuning), now_ns));
         return false;
       }
-      Abandon();
+      dial_.reset();
       AddressFailed(error);
     }
     if (next_ == addresses_.size()) return AllFailed();
     const uint64_t left = deadline_ns_ > now_ns ? deadline_ns_ - now_ns : 0;
     address_deadline_ns_ = now_ns + left / (addresses_.size() - next_);
     int error = 0;
-    auto fd = StartConnect(addresses_[next_++], &error);
-    if (!fd.ok()) return fd.status();
-    // EAGAIN: a unix socket whose queue is full.
-    if (error != 0 && error != EINPROGRESS) {
-      AddressFailed(error);
-      continue;
-    }
-    connecting_ = *std::move(fd);
-    readiness_ = Readiness();
-    MIG_RETURN_IF_ERROR(poller_->Watch(connecting_.get(), &readiness_));
-    if (error == 0) readiness_.writable = true;
+    auto dial =
+        settings_.network->Connect(addresses_[next_++], poller_, &error);
+    if (!dial.ok()) return dial.status();
+    dial_ = *std::move(dial);
+    if (dial_ == nullptr) AddressFailed(error);
   }
 }
 
-absl::Status Connector::OnConnected(uint64_t now_ns) {
-  Tune(connecting_.get(), settings_.tuning);
-  std::string peer = PeerName(connecting_.get());
+absl::Status Connector::OnConnected(NamedStream connected, uint64_t now_ns) {
+  dial_.reset();
   // An unnamed peer is better known by how it was reached.
-  if (uri_.kind != Uri::Kind::kTcp) peer = uri_.text;
-  auto connection =
-      Connection::Create(std::make_unique<SocketStream>(std::move(connecting_)),
-                         std::move(peer), poller_, now_ns);
+  if (uri_.kind != Uri::Kind::kTcp) connected.peer = uri_.text;
+  auto connection = Connection::Create(
+      std::move(connected.stream), std::move(connected.peer), poller_, now_ns);
   if (!connection.ok()) return connection.status();
   MIG_RETURN_IF_ERROR(host_->Random(settings_.hello.nonce.data(), kNonceSize));
   handshake_ = std::make_unique<Handshake>(
@@ -181,12 +167,6 @@ void Connector::AddressFailed(int error) {
                   FormatAddress(addresses_[next_ - 1]), " ", ErrnoText(error));
 }
 
-void Connector::Abandon() {
-  if (!connecting_.valid()) return;
-  poller_->Unwatch(connecting_.get());
-  connecting_.Reset();
-}
-
 absl::Status Connector::AllFailed() const {
   return MakeError(MIG_E_PEER_UNREACHABLE,
                    absl::StrCat("can't connect to ", uri_.text, " (", failures_,
@@ -197,12 +177,13 @@ absl::Status Connector::AllFailed() const {
 bool Connector::HasWork() const {
   if (handshake_ != nullptr) return handshake_->HasWork();
   if (resolver_ != nullptr) return resolver_->done();
-  return !connecting_.valid() || readiness_.writable;
+  return dial_ == nullptr || dial_->Done();
 }
 
 uint64_t Connector::DeadlineNs() const {
-  if (handshake_ != nullptr) return handshake_->deadline_ns();
-  return connecting_.valid() ? address_deadline_ns_ : deadline_ns_;
+  if (handshake_ != nullptr) return handshake_->DueNs();
+  if (dial_ == nullptr) return deadline_ns_;
+  return std::min(address_deadline_ns_, dial_->DueNs());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #ifndef PLUGIN_TCP_HANDSHAKE_H_
 #define PLUGIN_TCP_HANDSHAKE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -62,8 +63,14 @@ class Handshake final : public FrameHandler {
   // The peer has said a valid hello.
   bool spoke() const { return greeting_.spoke(); }
 
-  bool HasWork() const { return connection_->HasWork(); }
+  bool HasWork() const {
+    return (connecting_ && !started_) || connection_->HasWork();
+  }
   uint64_t deadline_ns() const { return deadline_ns_; }
+  // When more work comes by time alone; not after its deadline.
+  uint64_t DueNs() const {
+    return std::min(deadline_ns_, connection_->DueNs(/*reading=*/true));
+  }
   const std::string& peer() const { return peer_; }
 
   absl::StatusOr<uint32_t> PayloadLimit(FrameType type) override;

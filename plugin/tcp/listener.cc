@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: 2026 the migtransport authors
 // SPDX-License-Identifier: BSD-2-Clause
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -25,7 +23,6 @@ class Listener final : public Opener {
         host_(host),
         poller_(poller),
         refused_(refused) {}
-  ~Listener() override;
 
   absl::Status Start(const Uri& uri);
   absl::StatusOr<bool> Step(uint64_t now_ns, Opened* opened) override;
@@ -37,44 +34,34 @@ class Listener final : public Opener {
   absl::Status Bind(const Uri& uri);
   void AcceptAll(uint64_t now_ns);
   bool MakeRoom(uint64_t now_ns);
-  absl::Status AddPeer(UniqueFd fd, std::string peer, uint64_t now_ns);
+  absl::Status AddPeer(NamedStream accepted, uint64_t now_ns);
   void Refused(const Handshake& handshake);
 
   OpenerSettings settings_;
   const Host* const host_;
   Poller* const poller_;
   uint64_t* const refused_;
-  UniqueFd listener_;
-  Readiness readiness_{true, false};
+  std::unique_ptr<Port> port_;
   uint64_t accept_retry_ns_ = MIG_NO_DEADLINE;
   // No room for who waits in the backlog, before that time.
   bool full_ = false;
   uint64_t room_ns_ = MIG_NO_DEADLINE;
-  std::string unlink_path_;
   std::string local_uri_;
   std::vector<std::unique_ptr<Handshake>> pending_;  // oldest first
 };
 
-Listener::~Listener() {
-  pending_.clear();
-  if (listener_.valid()) poller_->Unwatch(listener_.get());
-  if (!unlink_path_.empty()) unlink(unlink_path_.c_str());
-}
-
 absl::Status Listener::Start(const Uri& uri) {
-  if (uri.kind == Uri::Kind::kFd) {
-    bool listening = false;
-    auto fd = AdoptFd(uri.fd, &listening);
-    if (!fd.ok()) return fd.status();
-    local_uri_ = uri.text;
-    if (!listening) return AddPeer(*std::move(fd), uri.text, host_->NowNs());
-    listener_ = *std::move(fd);
-    // What a peer can use, unlike a number of this process.
-    local_uri_ = FormatAddress(LocalAddress(listener_.get()));
-  } else {
-    MIG_RETURN_IF_ERROR(Bind(uri));
+  if (uri.kind != Uri::Kind::kFd) return Bind(uri);
+  auto adopted = settings_.network->Adopt(uri.fd, settings_.tuning, poller_);
+  if (!adopted.ok()) return adopted.status();
+  local_uri_ = uri.text;
+  port_ = std::move(adopted->port);
+  if (port_ == nullptr) {
+    return AddPeer({std::move(adopted->stream), uri.text}, host_->NowNs());
   }
-  return poller_->Watch(listener_.get(), &readiness_);
+  // What a peer can use, unlike a number of this process.
+  local_uri_ = port_->Uri();
+  return absl::OkStatus();
 }
 
 absl::Status Listener::Bind(const Uri& uri) {
@@ -100,23 +87,19 @@ absl::Status Listener::Bind(const Uri& uri) {
         addresses.insert(addresses.end(), any4->begin(), any4->end());
     }
   }
-  absl::StatusOr<UniqueFd> fd = UniqueFd();
+  absl::StatusOr<std::unique_ptr<Port>> port = nullptr;
   for (const SocketAddress& address : addresses) {
-    fd = Listen(address);
-    if (fd.ok()) break;
+    port = settings_.network->Listen(address, poller_);
+    if (port.ok()) break;
   }
-  if (!fd.ok()) return fd.status();
-  listener_ = *std::move(fd);
-  local_uri_ = FormatAddress(LocalAddress(listener_.get()));
-  if (uri.kind == Uri::Kind::kUnix) {
-    unlink_path_ = uri.path;
-    local_uri_ = uri.text;
-  }
+  if (!port.ok()) return port.status();
+  port_ = *std::move(port);
+  local_uri_ = uri.kind == Uri::Kind::kUnix ? uri.text : port_->Uri();
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> Listener::Step(uint64_t now_ns, Opened* opened) {
-  if (listener_.valid()) AcceptAll(now_ns);
+  if (port_ != nullptr) AcceptAll(now_ns);
   for (size_t i = 0; i < pending_.size();) {
     Handshake& handshake = *pending_[i];
     switch (handshake.Step(now_ns)) {
@@ -129,7 +112,7 @@ absl::StatusOr<bool> Listener::Step(uint64_t now_ns, Opened* opened) {
         return true;
       case Handshake::Result::kFailed:
         Refused(handshake);
-        if (handshake.fatal() || !listener_.valid()) return handshake.failure();
+        if (handshake.fatal() || port_ == nullptr) return handshake.failure();
         pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
         full_ = false;
         continue;
@@ -141,24 +124,20 @@ absl::StatusOr<bool> Listener::Step(uint64_t now_ns, Opened* opened) {
 void Listener::AcceptAll(uint64_t now_ns) {
   if (now_ns >= accept_retry_ns_) {
     accept_retry_ns_ = MIG_NO_DEADLINE;
-    readiness_.readable = true;
+    port_->LookAgain();
   }
-  for (int i = 0; i < kMostAccepts && readiness_.readable; ++i) {
+  for (int i = 0; i < kMostAccepts && port_->Waiting(); ++i) {
     if (!MakeRoom(now_ns)) return;
-    std::string peer;
-    auto fd = Accept(listener_.get(), &peer);
-    if (!fd.ok()) {
+    auto accepted = port_->Accept(settings_.tuning);
+    if (!accepted.ok()) {
       // Others may free fds; the connection waits in the backlog.
-      host_->Log(MIG_LOG_WARNING, fd.status().message());
-      readiness_.readable = false;
+      host_->Log(MIG_LOG_WARNING, accepted.status().message());
       accept_retry_ns_ = now_ns + kAcceptRetryNs;
       return;
     }
-    if (!fd->valid()) {
-      readiness_.readable = false;
-      return;
-    }
-    const absl::Status added = AddPeer(*std::move(fd), peer, now_ns);
+    if (accepted->stream == nullptr) return;
+    const std::string peer = accepted->peer;
+    const absl::Status added = AddPeer(*std::move(accepted), now_ns);
     // That one can't be served does not end the session: a stranger's coming
     // must not.
     if (!added.ok()) {
@@ -191,11 +170,9 @@ bool Listener::MakeRoom(uint64_t now_ns) {
   return true;
 }
 
-absl::Status Listener::AddPeer(UniqueFd fd, std::string peer, uint64_t now_ns) {
-  Tune(fd.get(), settings_.tuning);
-  auto connection =
-      Connection::Create(std::make_unique<SocketStream>(std::move(fd)),
-                         std::move(peer), poller_, now_ns);
+absl::Status Listener::AddPeer(NamedStream accepted, uint64_t now_ns) {
+  auto connection = Connection::Create(
+      std::move(accepted.stream), std::move(accepted.peer), poller_, now_ns);
   if (!connection.ok()) return connection.status();
   MIG_RETURN_IF_ERROR(host_->Random(settings_.hello.nonce.data(), kNonceSize));
   pending_.push_back(std::make_unique<Handshake>(
@@ -211,16 +188,20 @@ void Listener::Refused(const Handshake& handshake) {
 }
 
 bool Listener::HasWork() const {
-  if (listener_.valid() && readiness_.readable && !full_) return true;
+  if (port_ != nullptr && !full_ && port_->Waiting()) return true;
   return std::any_of(pending_.begin(), pending_.end(),
                      [](const auto& pending) { return pending->HasWork(); });
 }
 
 uint64_t Listener::DeadlineNs() const {
   uint64_t deadline = accept_retry_ns_;
-  if (full_) deadline = std::min(deadline, room_ns_);
+  if (full_) {
+    deadline = std::min(deadline, room_ns_);
+  } else if (port_ != nullptr) {
+    deadline = std::min(deadline, port_->DueNs());
+  }
   for (const auto& pending : pending_) {
-    deadline = std::min(deadline, pending->deadline_ns());
+    deadline = std::min(deadline, pending->DueNs());
   }
   return deadline;
 }

@@ -17,6 +17,7 @@
 #include "common/poller.h"
 #include "common/resolver.h"
 #include "tcp/handshake.h"
+#include "tcp/network.h"
 #include "tcp/socket.h"
 #include "tcp/uri.h"
 
@@ -25,6 +26,7 @@ namespace mig::tcp {
 struct OpenerSettings {
   Hello hello;  // without a nonce
   std::string key;
+  std::shared_ptr<Network> network = SystemNetwork();
   SocketTuning tuning;
   uint64_t connect_timeout_ns = 0;
   uint64_t handshake_timeout_ns = 0;

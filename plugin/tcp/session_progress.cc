@@ -221,7 +221,9 @@ bool Session::HasTransportWork() {
 }
 
 uint64_t Session::TransportDeadlineNs() const {
-  return opener_ == nullptr ? MIG_NO_DEADLINE : opener_->DeadlineNs();
+  if (opener_ != nullptr) return opener_->DeadlineNs();
+  if (link_ == nullptr || link_over_) return MIG_NO_DEADLINE;
+  return link_->DueNs(/*reading=*/!rules_.failed() && MayRead());
 }
 
 void Session::PublishCounters() {

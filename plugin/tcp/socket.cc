@@ -55,6 +55,17 @@ bool RemoveStaleUnixSocket(const SocketAddress& address) {
   return unlink(UnixPath(address).c_str()) == 0;
 }
 
+}  // namespace
+
+std::string FormatAddress(const SocketAddress& address) {
+  if (address.storage.ss_family == AF_UNIX) {
+    const std::string path = UnixPath(address);
+    return absl::StrCat("unix:", path.empty() ? "(unnamed)" : path);
+  }
+  const std::string name = FormatHostPort(address);
+  return name.empty() ? "(unknown address)" : absl::StrCat("tcp://", name);
+}
+
 absl::Status ListenFailure(const SocketAddress& address, int error) {
   const std::string name = FormatAddress(address);
   if (error == EACCES || error == EPERM) {
@@ -77,17 +88,6 @@ absl::Status ListenFailure(const SocketAddress& address, int error) {
                    ": choose another port or path, port 0 for any free one, "
                    "or an address of this machine"),
       error);
-}
-
-}  // namespace
-
-std::string FormatAddress(const SocketAddress& address) {
-  if (address.storage.ss_family == AF_UNIX) {
-    const std::string path = UnixPath(address);
-    return absl::StrCat("unix:", path.empty() ? "(unnamed)" : path);
-  }
-  const std::string name = FormatHostPort(address);
-  return name.empty() ? "(unknown address)" : absl::StrCat("tcp://", name);
 }
 
 SocketAddress UnixAddress(const std::string& path) {

@@ -27,6 +27,9 @@ struct SocketTuning {
 // "tcp://127.0.0.1:4444", "tcp://[fe80::1%eth0]:4444", "unix:/path".
 std::string FormatAddress(const SocketAddress& address);
 
+// Why nobody can listen there.
+absl::Status ListenFailure(const SocketAddress& address, int error);
+
 // The address of a unix: URI.
 SocketAddress UnixAddress(const std::string& path);
 

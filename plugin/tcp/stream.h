@@ -9,12 +9,20 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <cstdint>
 #include <span>
 #include <utility>
 
 #include "common/unique_fd.h"
 
 namespace mig::tcp {
+
+// When Read and Write no longer answer -EAGAIN, if nobody else does anything:
+// 0 now, UINT64_MAX never.
+struct StreamDue {
+  uint64_t read_ns = 0;
+  uint64_t write_ns = 0;
+};
 
 class ByteStream {
  public:
@@ -28,6 +36,8 @@ class ByteStream {
   virtual void ShutdownWrite() = 0;
   // For the poller; -1 if there is none.
   virtual int fd() const = 0;
+  // Of a stream without an fd, which is always tried unless it says otherwise.
+  virtual StreamDue Due() const { return {}; }
 };
 
 // A connected stream socket. It does not depend on O_NONBLOCK, which a
