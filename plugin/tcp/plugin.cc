@@ -24,6 +24,7 @@
 #include "common/session_options.h"
 #include "tcp/counters.h"
 #include "tcp/session.h"
+#include "tcp/sim_network.h"
 
 namespace mig::tcp {
 namespace {
@@ -46,6 +47,11 @@ constexpr std::array kOptions = {
     mig_option{"threads", "1", "0..1",
                "0: look names up inside progress instead of on a thread",
                MIG_OPTION_INTEGER, 0},
+    mig_option{"network", "", "sim:NAME[,KEY=VALUE]...",
+               "a network inside the process, for a host whose clock is "
+               "simulated: seed, latency, bandwidth, buffer, unkind=on, "
+               "faults; empty: the system's",
+               MIG_OPTION_STRING, 0},
 };
 
 void PutText(absl::string_view text, char* to, size_t size) {
@@ -62,13 +68,17 @@ class Context {
   Options& options() { return options_; }
   absl::StatusOr<std::vector<struct mig_device>> Probe() const;
   absl::StatusOr<std::unique_ptr<Session>> CreateSession(
-      const struct mig_session_params& params) const;
+      const struct mig_session_params& params);
 
  private:
   explicit Context(const Host& host) : host_(host), options_(kOptions) {}
+  absl::StatusOr<std::shared_ptr<Network>> FindNetwork();
 
   const Host host_;
   Options options_;
+  // Kept between sessions, as its faults are counted over all of them.
+  std::string network_text_;
+  std::shared_ptr<Network> network_;
 };
 
 absl::StatusOr<std::vector<struct mig_device>> Context::Probe() const {
@@ -101,12 +111,26 @@ absl::StatusOr<std::vector<struct mig_device>> Context::Probe() const {
   return devices;
 }
 
+absl::StatusOr<std::shared_ptr<Network>> Context::FindNetwork() {
+  const std::string& text = options_.Text("network");
+  if (network_ == nullptr || text != network_text_) {
+    auto made = text.empty() ? SystemNetwork() : MakeSimNetwork(text, &host_);
+    if (!made.ok()) return made.status();
+    network_ = *std::move(made);
+    network_text_ = text;
+  }
+  return network_;
+}
+
 absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
-    const struct mig_session_params& params) const {
+    const struct mig_session_params& params) {
   SessionSettings settings;
   Hello& hello = settings.opener.hello;
   MIG_RETURN_IF_ERROR(
       FillHello(params, options_, &hello, &settings.opener.key));
+  auto network = FindNetwork();
+  if (!network.ok()) return network.status();
+  settings.opener.network = *std::move(network);
   // Neither the system's timers nor a thread follow a simulated clock.
   const bool real_time = !host_.simulated_clock();
   settings.opener.tuning = {real_time ? hello.peer_timeout_ns : 0,

@@ -33,16 +33,17 @@ constexpr uint64_t kPage = 4096;
 // up, so that a run can be repeated.
 class FakeHost {
  public:
-  FakeHost() : host_(Services()) {}
+  explicit FakeHost(uint32_t flags = 0) : host_(Services(flags)) {}
   const Host& host() const { return host_; }
   void Advance(uint64_t ns) { now_ns_ += ns; }
   uint64_t now_ns() const { return now_ns_; }
   std::vector<std::string> log;
 
  private:
-  struct mig_host_services Services() {
+  struct mig_host_services Services(uint32_t flags) {
     struct mig_host_services services = {};
     services.size = sizeof(services);
+    services.flags = flags;
     services.host = this;
     services.clock_ns = [](void* self) {
       return static_cast<FakeHost*>(self)->now_ns_;
