@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "absl/strings/substitute.h"
+#include "common/random.h"
 #include "sim_pair.h"
 
 namespace mig::tcp {
@@ -290,6 +291,49 @@ TEST(SimNetworkTest, C33NoFaultAnywhereHangsOrRunsTwoGuests) {
   }
   EXPECT_GT(migrated, 80);
   EXPECT_GT(failed, 80);
+}
+
+// The same of several faults at once, by chance.
+TEST(SimNetworkTest, C33NorDoManyRandomSchedules) {
+  constexpr const char* kFaults[] = {"read $0 ECONNRESET",
+                                     "read $0 EAGAIN",
+                                     "write $0 EPIPE",
+                                     "write $0 EAGAIN",
+                                     "short $0 1",
+                                     "reset $0",
+                                     "reset @$1",
+                                     "eof $0",
+                                     "cut $0",
+                                     "cut @$1",
+                                     "stall $0 $1",
+                                     "stall @$1 $1",
+                                     "stall $0 8000000000"};
+  constexpr uint64_t kRuns = 500;
+  for (uint64_t seed = 1; seed <= kRuns; ++seed) {
+    mig::Random random(seed);
+    const auto keys = [&] {
+      std::string text = random.Below(2) == 0 ? kUnkind : kSlow;
+      absl::StrAppend(&text, ",buffer=", 50 + random.Below(100'000),
+                      ",faults=");
+      for (uint64_t left = random.Below(4); left > 0; --left) {
+        absl::StrAppend(
+            &text,
+            absl::Substitute(kFaults[random.Below(std::size(kFaults))],
+                             1 + random.Below(40), 1 + random.Below(8'000'000)),
+            ";");
+      }
+      return text;
+    };
+    const std::string source = keys();
+    const std::string destination = keys();
+    SCOPED_TRACE(absl::StrCat(seed, ": ", source, " and ", destination));
+    Migration run(source, destination);
+    run.Migrate();
+    run.RunUntil([&] { return run.s().FailureCode() != 0; }, 20 * kSecond);
+    run.CloseBoth();
+    run.ExpectOneGuest();
+    if (::testing::Test::HasFailure()) return;
+  }
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ TEST(SimPluginTest, TwoContextsOfOneNameConnect) {
   ASSERT_EQ(Ops().connect(source.session, uri.data(), nullptr), MIG_OK);
   while (source.connected_ns == 0 || destination.connected_ns == 0) {
     std::array<uint64_t, 2> due;
-    const bool stepped = source.Step(&due[0]) | destination.Step(&due[1]);
-    if (stepped) continue;
+    const bool source_stepped = source.Step(&due[0]);
+    if (destination.Step(&due[1]) || source_stepped) continue;
     ASSERT_GT(std::min(due[0], due[1]), now_ns);
     ASSERT_NE(std::min(due[0], due[1]), MIG_NO_DEADLINE);
     now_ns = std::min(due[0], due[1]);
