@@ -60,6 +60,7 @@ class Oracle {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kMaxSpan = 256;
   struct Half {
     uint32_t version = 0;
     uint32_t floor = kNone;      // none before its first round is done
@@ -70,6 +71,13 @@ class Oracle {
     uint32_t versions[2];
   };
 
+  // The newest zeros are not older than what was there.
+  static bool ZeroIsNew(const Half& state) {
+    return state.last_zero != kNone && state.last_zero >= state.floor;
+  }
+  std::string Describe(const Half& state, uint64_t page, uint64_t stamp) const;
+  bool MayBeCut(const Half& state, uint64_t page, size_t word,
+                uint64_t value) const;
   absl::Status CheckHalf(uint64_t page, int half) const;
   // Where the guest runs, the half is exactly as its version says.
   absl::Status CheckExact(const GuestMemory& memory, const char* side) const;

@@ -184,6 +184,7 @@ class SessionBase {
   void HandleCancel(uint64_t now_ns);
   bool HasWork();
   uint64_t NextDeadline() const;
+  void NoteLook(uint64_t now_ns, uint64_t heard_ns);
   uint64_t HeartbeatInterval() const { return agreement_.peer_timeout_ns / 4; }
   uint64_t HeardNs() const;
   size_t TakeEvents(struct mig_event* events, size_t max, size_t element_size);
@@ -204,6 +205,9 @@ class SessionBase {
   };
   std::optional<BusyWord> busy_word_;  // that has not left yet
   uint64_t peer_busy_until_ns_ = 0;
+  uint64_t last_look_ns_ = 0;       // when timers were looked at
+  uint64_t spared_until_ns_ = 0;    // a silence is none before
+  uint64_t spared_silence_ns_ = 0;  // since then: the last that was spared
   std::atomic<bool> cancel_asked_ = false;
   std::atomic<bool> wake_asked_ = false;
   bool cancel_handled_ = false;

@@ -105,6 +105,7 @@ void SessionBase::Linked(const std::string& peer,
   DropOpener();
   peer_ = peer;
   agreement_ = agreement;
+  last_look_ns_ = host_->NowNs();
   messages_.Open(agreement.peer_window, agreement.max_message);
   rules_.Connected();
   PushEvent(MIG_EVENT_CONNECTED);
@@ -114,10 +115,25 @@ uint64_t SessionBase::HeardNs() const {
   return std::max(LastReceivedNs(), peer_busy_until_ns_);
 }
 
+// A host that comes back from elsewhere has not looked for what its peer sent
+// meanwhile: what is under way gets a moment to arrive, once in each silence.
+void SessionBase::NoteLook(uint64_t now_ns, uint64_t heard_ns) {
+  const uint64_t timeout = agreement_.peer_timeout_ns;
+  const bool was_away = now_ns - last_look_ns_ > timeout / 2;
+  last_look_ns_ = now_ns;
+  if (was_away && now_ns - std::min(now_ns, heard_ns) > timeout &&
+      spared_silence_ns_ != heard_ns) {
+    spared_silence_ns_ = heard_ns;
+    spared_until_ns_ = now_ns + timeout / 4;
+  }
+}
+
 void SessionBase::CheckTimers(uint64_t now_ns) {
   const uint64_t heard = HeardNs();
   const uint64_t timeout = agreement_.peer_timeout_ns;
-  if (now_ns > heard && now_ns - heard > timeout) {
+  NoteLook(now_ns, heard);
+  if (now_ns > heard && now_ns - heard > timeout &&
+      now_ns >= spared_until_ns_) {
     Fail(MakeError(MIG_E_PEER_TIMEOUT,
                    absl::StrCat(
                        "the peer was silent for ", (now_ns - heard) / 1'000'000,
@@ -186,7 +202,8 @@ uint64_t SessionBase::NextDeadline() const {
     earlier(drain_deadline_ns_);
     return deadline;
   }
-  earlier(HeardNs() + agreement_.peer_timeout_ns + 1);
+  earlier(
+      std::max(HeardNs() + agreement_.peer_timeout_ns + 1, spared_until_ns_));
   if (NothingQueued()) earlier(LastSentNs() + HeartbeatInterval());
   if (withdraw_deadline_ns_ && rules_.phase() == Phase::kOffered) {
     earlier(*withdraw_deadline_ns_);
