@@ -10,8 +10,8 @@
 namespace mig::model {
 namespace {
 
-// After the guest was taken, before this side leaves.
-constexpr uint64_t kStayNs = 20'000'000;
+// Until host_busy is called again.
+constexpr uint64_t kAgainNs = 1000;
 
 }  // namespace
 
@@ -94,7 +94,10 @@ bool DestinationHost::SayBusy() {
     if (!busy.ok() && sim::MigCodeOf(busy.status()) != MIG_E_FAILED) {
       return Went(busy.status(), "host_busy");
     }
-    if (busy.ok() && !*busy) return true;
+    if (busy.ok() && !*busy) {
+      Pause(kAgainNs);  // or time would stand still
+      return true;
+    }
   }
   stage_ = Stage::kLoading;
   Pause(habits().load_ns);

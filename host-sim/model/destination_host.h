@@ -40,7 +40,6 @@ class DestinationHost final : public Host {
 
   Stage stage_ = Stage::kStart;
   bool taken_ = false;
-  uint64_t leaves_ns_ = UINT64_MAX;
 };
 
 }  // namespace mig::model
