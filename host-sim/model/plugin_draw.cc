@@ -187,7 +187,7 @@ void DrawTcp(Draw* draw, Options* options) {
                     ",bandwidth=", draw->Scaled(20'000'000, 10'000'000'000));
   }
   if (draw->Percent(50)) {
-    absl::StrAppend(&network, ",buffer=", draw->Scaled(512, 1 << 20));
+    absl::StrAppend(&network, ",buffer=", draw->Scaled(8192, 1 << 20));
   }
   options->emplace_back("network", network);
 }

@@ -16,7 +16,7 @@ namespace {
 
 // A run that is not over by then hangs; no timeout of a session is as long.
 constexpr uint64_t kMaxVirtualNs = 900'000'000'000;
-constexpr uint64_t kMaxSteps = 1'000'000;
+constexpr uint64_t kMaxSteps = 2'000'000;
 // When one side has ended, the other learns of it within its timeouts: 10 s of
 // silence, 5 s to connect, 3 s to prove itself, and the end of its own.
 constexpr uint64_t kMaxApartNs = 25'000'000'000;
@@ -63,8 +63,8 @@ class Run {
 };
 
 absl::Status Run::Make(const std::shared_ptr<const sim::Plugin>& plugin) {
-  static uint64_t runs = 0;
-  const std::string network = absl::StrCat("model", ++runs);
+  // Always the same, for it is in messages; gone with the run's contexts.
+  const std::string network = "model";
   auto source = GuestMemory::Create(scenario_.guest);
   if (!source.ok()) return source.status();
   auto destination = GuestMemory::Create(scenario_.guest);
