@@ -42,7 +42,7 @@ absl::Status Host::Start(std::shared_ptr<const sim::Plugin> plugin,
   context_ = *std::move(context);
   for (const auto& [name, value] :
        ContextOptions(world_->scenario(), side_, network)) {
-    const absl::Status set = context_->SetOption(name, value);
+    absl::Status set = context_->SetOption(name, value);
     if (!set.ok()) return set;
   }
   auto session = sim::Session::Create(
@@ -274,7 +274,7 @@ bool Host::Went(const absl::Status& status, const char* call) {
 absl::Status Host::AddBlocks() {
   const GuestMemory& memory = world_->memory(side_);
   for (size_t i = 0; i < memory.blocks(); ++i) {
-    const absl::Status added = session_->AddBlock(memory.Describe(i));
+    absl::Status added = session_->AddBlock(memory.Describe(i));
     if (!added.ok()) return added;
   }
   return absl::OkStatus();

@@ -145,7 +145,7 @@ absl::Status Oracle::CheckDestination() const {
   if (taken_) return CheckExact(*destination_, "destination");
   for (uint64_t page = 0; page < pages_; ++page) {
     for (int half = 0; half < 2; ++half) {
-      const absl::Status status = CheckHalf(page, half);
+      absl::Status status = CheckHalf(page, half);
       if (!status.ok()) return status;
     }
   }
@@ -176,7 +176,7 @@ absl::Status Oracle::CheckExact(const GuestMemory& memory,
 }
 
 absl::Status Oracle::CheckWhole() const {
-  const absl::Status status = CheckExact(*destination_, "destination");
+  absl::Status status = CheckExact(*destination_, "destination");
   if (!status.ok()) return status;
   return CheckExact(*source_, "source");
 }

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "model/run.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "model/destination_host.h"
@@ -23,12 +24,10 @@ constexpr uint64_t kMaxApartNs = 25'000'000'000;
 
 // Open descriptors of this process: what a run leaves is a leak.
 int OpenFds() {
-  DIR* const dir = opendir("/proc/self/fd");
-  if (dir == nullptr) return 0;
-  int count = 0;
-  while (readdir(dir) != nullptr) ++count;
-  closedir(dir);
-  return count;
+  std::error_code error;
+  const std::filesystem::directory_iterator fds("/proc/self/fd", error);
+  if (error) return 0;
+  return static_cast<int>(std::distance(begin(fds), end(fds)));
 }
 
 class Run {

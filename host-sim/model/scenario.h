@@ -41,25 +41,25 @@ struct Habits {
   uint64_t step_ns = 0;            // what a step takes, at most
   uint64_t write_interval_ns = 0;  // of the guest, on average
   uint64_t hot_pages = 0;          // that most writes go to
-  uint32_t zero_percent = 0;       // of writes
-  uint32_t torn_percent = 0;       // that are caught half way
   uint64_t rounds = 0;             // at most, before the guest is stopped
   uint64_t few_pages = 0;          // dirty: few enough to stop it
-  uint32_t batch = 1;              // ranges a write
   uint64_t run_pages = 1;          // of a range, at most
-  bool in_order = true;            // pages by number, else any
+  uint64_t state_messages = 0;     // after the last round
+  uint64_t message_bytes = 64;     // at most
+  uint64_t hold_ns = 0;            // before a message is released, at most
+  uint64_t load_ns = 0;            // loading the device state, without progress
+  uint32_t batch = 1;              // ranges a write
+  uint32_t zero_percent = 0;       // of writes
+  uint32_t torn_percent = 0;       // that are caught half way
   uint32_t flush_percent = 0;      // after a write
-  bool begins_early = false;       // the next round before ROUND_DONE
   uint32_t leave_percent = 0;      // of rounds that end before all is sent
+  uint32_t chat_percent = 0;       // of steps with a message in between
+  bool in_order = true;            // pages by number, else any
+  bool begins_early = false;       // the next round before ROUND_DONE
   bool finds_zero = false;
   bool strict = false;
-  uint64_t state_messages = 0;  // after the last round
-  uint32_t chat_percent = 0;    // of steps with a message in between
-  uint64_t message_bytes = 64;  // at most
-  uint64_t hold_ns = 0;         // before a message is released, at most
-  bool adds_before = false;     // blocks before connect and listen
-  uint64_t load_ns = 0;         // loading the device state, without progress
-  bool says_busy = false;       // and tells the peer
+  bool adds_before = false;  // blocks before connect and listen
+  bool says_busy = false;    // of a long load
 };
 
 // All of one run, drawn from its seed.

@@ -16,6 +16,7 @@
 #include <ctime>
 
 #include "absl/strings/str_cat.h"
+#include "guest/errno_text.h"
 
 namespace mig::model {
 namespace {
@@ -118,7 +119,7 @@ absl::Status Swarm::Begin() {
     if (!Spawn(i)) {
       return absl::ResourceExhaustedError(
           absl::StrCat("no process for job ", i + 1, " of ", workers_.size(),
-                       ": ", std::strerror(errno), "; use fewer --jobs"));
+                       ": ", sim::ErrnoText(errno), "; use fewer --jobs"));
     }
   }
   return absl::OkStatus();
@@ -208,8 +209,7 @@ void Swarm::Ended(size_t index, int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   const uint64_t seed = worker.shown->seed;
   std::string what = WIFSIGNALED(status)
-                         ? absl::StrCat("ended by signal ", WTERMSIG(status),
-                                        " (", strsignal(WTERMSIG(status)), ")")
+                         ? absl::StrCat("ended by signal ", WTERMSIG(status))
                          : absl::StrCat("ended by exit ", WEXITSTATUS(status));
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
     what = "hung, or was killed";

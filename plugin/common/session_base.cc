@@ -111,6 +111,7 @@ absl::StatusOr<bool> SessionBase::HostBusy(uint64_t max_ns) {
                                   MIG_HOST_BUSY_MAX_NS, " ns at the latest"));
   }
   MIG_RETURN_IF_ERROR(CheckPeerThere());
+  said_busy_ = max_ns > 0;
   // Behind a long message, or without the peer's credit, it can't go yet.
   if (!busy_word_ || busy_word_->max_ns != max_ns) {
     busy_word_ = {QueueFrame(SharedFrame::kBusy, max_ns), max_ns};

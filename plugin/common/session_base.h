@@ -205,6 +205,7 @@ class SessionBase {
   };
   std::optional<BusyWord> busy_word_;  // that has not left yet
   uint64_t peer_busy_until_ns_ = 0;
+  bool said_busy_ = false;          // this host, and not that it no longer is
   uint64_t last_look_ns_ = 0;       // when timers were looked at
   uint64_t spared_until_ns_ = 0;    // a silence is none before
   uint64_t spared_silence_ns_ = 0;  // since then: the last that was spared

@@ -115,11 +115,11 @@ uint64_t SessionBase::HeardNs() const {
   return std::max(LastReceivedNs(), peer_busy_until_ns_);
 }
 
-// A host that comes back from elsewhere has not looked for what its peer sent
-// meanwhile: what is under way gets a moment to arrive, once in each silence.
+// A host that was busy elsewhere, as it had said, has not looked for what its
+// peer sent meanwhile: that gets a moment to arrive, once in each silence.
 void SessionBase::NoteLook(uint64_t now_ns, uint64_t heard_ns) {
   const uint64_t timeout = agreement_.peer_timeout_ns;
-  const bool was_away = now_ns - last_look_ns_ > timeout / 2;
+  const bool was_away = said_busy_ && now_ns - last_look_ns_ > timeout / 2;
   last_look_ns_ = now_ns;
   if (was_away && now_ns - std::min(now_ns, heard_ns) > timeout &&
       spared_silence_ns_ != heard_ns) {

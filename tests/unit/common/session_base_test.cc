@@ -172,6 +172,22 @@ TEST_F(SessionBaseTest, Rule13HostBusyIsQueuedOnceAndOkWhenItHasLeft) {
               ElementsAre(SharedFrame::kBusy, SharedFrame::kBusy));
 }
 
+// Found by the model, seed 11 over TCP: what the peer had sent meanwhile was on
+// its way when the host came back.
+TEST_F(SessionBaseTest, Rule13AHostBackFromBeingBusyLooksBeforeItJudges) {
+  auto session = Make(MIG_ROLE_DESTINATION);
+  ASSERT_TRUE(*session->HostBusy(100 * kSecond));
+  now_ns_ += 50 * kSecond;
+  EXPECT_THAT(session->Events(), IsEmpty());
+  session->Receive(SharedFrame::kHeartbeat);
+  EXPECT_THAT(session->Events(), IsEmpty());
+  // A silence is found all the same, a quarter later.
+  now_ns_ += 50 * kSecond;
+  EXPECT_THAT(session->Events(), IsEmpty());
+  now_ns_ += kPeerTimeout / 4;
+  EXPECT_THAT(session->Events(), ElementsAre(MIG_EVENT_ERROR));
+}
+
 TEST_F(SessionBaseTest, Rule12_8AnOfferThatLeftIsInDoubt) {
   for (const bool started : {false, true}) {
     auto session = Make(MIG_ROLE_SOURCE);
