@@ -15,12 +15,12 @@
 namespace mig::rdma {
 
 enum class Mutation {
-  kSkipFence,         // a round is whole before all of its fences came
-  kZeroOvertakes,     // zeros are written behind the end of their round
-  kDropLastSignalled, // the last write of a list carries nothing
-  kAcknowledgeEarly,  // a round is acknowledged before it is whole
-  kIgnoreBadWr,       // what ibv_post_send refused counts as posted
-  kReuseSlotEarly     // a control slot is used again before its completion
+  kSkipFence,          // a round is whole before all of its fences came
+  kZeroOvertakes,      // zeros are written behind the end of their round
+  kDropLastSignalled,  // the last write of a list carries nothing
+  kAcknowledgeEarly,   // a round is acknowledged before it is whole
+  kIgnoreBadWr,        // what ibv_post_send refused counts as posted
+  kReuseSlotEarly      // a control slot is used again before its completion
 };
 
 #ifdef MIG_MUTATIONS
