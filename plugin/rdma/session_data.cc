@@ -226,8 +226,8 @@ void Session::FinishRound() {
     return;
   }
   const auto [number, sums] = *round_end_;
-  const bool counted = sums.data_bytes == fences_->bytes() ||
-                       Mutated(Mutation::kSkipFence);
+  const bool counted =
+      sums.data_bytes == fences_->bytes() || Mutated(Mutation::kSkipFence);
   if (!counted || sums.zero_bytes != zero_bytes_ ||
       fences_->round() != number) {
     return Fail(PeerBroke(absl::StrCat(
