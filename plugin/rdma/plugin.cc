@@ -253,7 +253,8 @@ absl::StatusOr<std::unique_ptr<Session>> Context::CreateSession(
                      absl::StrCat("chunk-size ", chunk,
                                   " is no power of 2: give 1M, 2M, ... 1G"));
   }
-  hello.chunk_size = RegistrationUnit(chunk, Threads());
+  hello.chunk_size =
+      RegistrationUnit(chunk, Threads(), host_.simulated_clock());
   hello.data_qps = static_cast<uint32_t>(options_.Number("data-qps"));
   settings.opener.data.most = {
       .max_send_wr = static_cast<uint32_t>(options_.Number("queue-depth")),

@@ -180,7 +180,8 @@ RegistrationCache::~RegistrationCache() {
 
 absl::Status RegistrationCache::CheckLimits(const Request& request) const {
   const uint64_t largest = std::min(request.chunk_size, request.length);
-  if (settings_.threads == 0 && largest > kMaxSlice) {
+  if (settings_.threads == 0 && largest > kMaxSlice &&
+      !host_->simulated_clock()) {
     return MakeError(
         MIG_E_OPTION,
         absl::StrCat("block '", request.name, "' would be registered ", largest,

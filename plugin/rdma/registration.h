@@ -37,9 +37,11 @@ namespace mig::rdma {
 inline constexpr uint64_t kMaxSlice = uint64_t{64} << 20;
 
 // What is registered at once, and bears one key: `chunk_size`, or without
-// threads at most kMaxSlice.
-constexpr uint64_t RegistrationUnit(uint64_t chunk_size, unsigned threads) {
-  return threads == 0 && chunk_size > kMaxSlice ? kMaxSlice : chunk_size;
+// threads at most kMaxSlice, unless nothing takes real time (`simulated`).
+constexpr uint64_t RegistrationUnit(uint64_t chunk_size, unsigned threads,
+                                    bool simulated) {
+  return threads == 0 && !simulated && chunk_size > kMaxSlice ? kMaxSlice
+                                                              : chunk_size;
 }
 
 // What a side's memory is registered for: the least that its role needs.

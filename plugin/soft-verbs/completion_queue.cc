@@ -96,6 +96,8 @@ int PollCq(ibv_cq* base, int count, ibv_wc* wc) {
     --left;
   }
   cq->count.store(left, std::memory_order_release);
+  Node* const node = DeviceOf(cq)->node;
+  Spend(node, node->config.costs.poll * static_cast<uint64_t>(polled));
   return polled;
 }
 

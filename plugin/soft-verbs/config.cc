@@ -21,6 +21,10 @@ struct NumberOption {
   const char* name;
   uint64_t Config::*field;
 };
+struct CostOption {
+  const char* name;
+  uint64_t Costs::*field;
+};
 struct LimitOption {
   const char* name;
   uint64_t Limits::*field;
@@ -35,13 +39,26 @@ constexpr NumberOption kNumbers[] = {
     {"devices", &Config::devices},
     {"max-queue-bytes", &Config::max_queue_bytes},
     {"memlock", &Config::memlock},
-    {"bandwidth", &Config::bandwidth},
 };
 constexpr NumberOption kTimes[] = {
-    {"wr-delay", &Config::wr_delay_ns},
-    {"wr-cost", &Config::wr_cost_ns},
     {"cm-delay", &Config::cm_delay_ns},
     {"cm-timeout", &Config::cm_timeout_ns},
+};
+constexpr CostOption kCosts[] = {
+    {"wr-delay", &Costs::wr_delay},
+    {"wr-cost", &Costs::wr_cost},
+    {"latency", &Costs::latency},
+    {"fetch-cost", &Costs::fetch},
+    {"doorbell-cost", &Costs::doorbell},
+    {"post-cost", &Costs::post},
+    {"poll-cost", &Costs::poll},
+    {"register-cost", &Costs::registration},
+    {"pin-page-cost", &Costs::pin_page},
+    {"fault-page-cost", &Costs::fault_page},
+};
+constexpr CostOption kCostNumbers[] = {
+    {"bandwidth", &Costs::bandwidth},
+    {"register-threads", &Costs::registration_threads},
 };
 constexpr LimitOption kLimits[] = {
     {"max-msg-size", &Limits::max_msg_size},
@@ -127,8 +144,10 @@ absl::Status SetWord(absl::string_view name, absl::string_view value,
       config->landing = Landing::kLatest;
     } else if (value == "random") {
       config->landing = Landing::kRandom;
+    } else if (value == "none") {
+      config->landing = Landing::kNone;
     } else {
-      return BadValue(name, value, "earliest, latest or random");
+      return BadValue(name, value, "earliest, latest, random or none");
     }
     return absl::OkStatus();
   }
@@ -167,37 +186,53 @@ absl::Status SetWord(absl::string_view name, absl::string_view value,
                    "' is unknown; see plugin/soft-verbs/README.md"));
 }
 
+absl::Status SetNumber(absl::string_view name, absl::string_view value,
+                       uint64_t* field) {
+  const std::optional<uint64_t> number = ParseSize(value);
+  if (!number.has_value()) return BadValue(name, value, "a number (K, M, G)");
+  *field = *number;
+  return absl::OkStatus();
+}
+
+absl::Status SetTime(absl::string_view name, absl::string_view value,
+                     uint64_t* field) {
+  const std::optional<uint64_t> time = ParseTime(value);
+  if (!time.has_value()) return BadValue(name, value, "a time (ns, us, ms, s)");
+  *field = *time;
+  return absl::OkStatus();
+}
+
+// The one of that name in a table of options; null if there is none.
+template <typename Option, size_t kCount>
+const Option* Find(const Option (&options)[kCount], absl::string_view name) {
+  for (const Option& option : options) {
+    if (name == option.name) return &option;
+  }
+  return nullptr;
+}
+
 absl::Status SetOption(absl::string_view name, absl::string_view value,
                        Config* config) {
-  for (const NumberOption& option : kNumbers) {
-    if (name != option.name) continue;
-    const std::optional<uint64_t> number = ParseSize(value);
-    if (!number.has_value()) return BadValue(name, value, "a number (K, M, G)");
-    config->*option.field = *number;
-    return absl::OkStatus();
+  if (const auto* const number = Find(kNumbers, name)) {
+    return SetNumber(name, value, &(config->*number->field));
   }
-  for (const LimitOption& option : kLimits) {
-    if (name != option.name) continue;
-    const std::optional<uint64_t> number = ParseSize(value);
-    if (!number.has_value()) return BadValue(name, value, "a number (K, M, G)");
-    config->limits.*option.field = *number;
-    return absl::OkStatus();
+  if (const auto* const limit = Find(kLimits, name)) {
+    return SetNumber(name, value, &(config->limits.*limit->field));
   }
-  for (const NumberOption& option : kTimes) {
-    if (name != option.name) continue;
-    const std::optional<uint64_t> number = ParseTime(value);
-    if (!number.has_value()) {
-      return BadValue(name, value, "a time (ns, us, ms, s)");
-    }
-    config->*option.field = *number;
-    return absl::OkStatus();
+  if (const auto* const number = Find(kCostNumbers, name)) {
+    return SetNumber(name, value, &(config->costs.*number->field));
   }
-  for (const FlagOption& option : kFlags) {
-    if (name != option.name) continue;
+  if (const auto* const cost = Find(kCosts, name)) {
+    return SetTime(name, value, &(config->costs.*cost->field));
+  }
+  if (const auto* const time = Find(kTimes, name)) {
+    return SetTime(name, value, &(config->*time->field));
+  }
+  if (const auto* const flag = Find(kFlags, name)) {
     if (value != "on" && value != "off") {
       return BadValue(name, value, "on or off");
     }
-    config->*option.field = value == "on";
+    config->*flag->field = value == "on";
     return absl::OkStatus();
   }
   return SetWord(name, value, config);
@@ -223,6 +258,10 @@ absl::StatusOr<Config> ParseConfig(absl::string_view text) {
   }
   if (config.limits.max_mr == 0 || config.limits.max_mr > (1u << 22)) {
     return BadValue("max-mr", absl::StrCat(config.limits.max_mr), "1 to 4M");
+  }
+  const uint64_t threads = config.costs.registration_threads;
+  if (threads == 0 || threads > 1024) {
+    return BadValue("register-threads", absl::StrCat(threads), "1 to 1024");
   }
   if (config.devices == 0 || config.devices > 64) {
     return BadValue("devices", absl::StrCat(config.devices), "1 to 64");

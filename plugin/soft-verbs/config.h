@@ -14,11 +14,14 @@
 #include "absl/strings/string_view.h"
 #include "soft-verbs/faults.h"
 #include "soft-verbs/models.h"
+#include "soft-verbs/timing.h"
 
 namespace mig::soft {
 
-// When the bytes of a write are read and land (DESIGN section 5).
-enum class Landing { kEarliest, kLatest, kRandom };
+// When the bytes of a write are read and land (DESIGN section 5). kNone: never;
+// the memory of a write is not touched on either side, only its keys and bounds
+// are checked, so that guests of any size can be measured.
+enum class Landing { kEarliest, kLatest, kRandom, kNone };
 // What a queue pair is granted of the inline data it asked for.
 enum class InlineGrant { kModel, kNone, kHalf, kMore };
 
@@ -44,11 +47,8 @@ struct Config {
   int inline_errno = 22;         // EINVAL; what too much inline data answers
   uint64_t max_queue_bytes = 0;  // of a send queue, 0: no limit (ENOMEM)
   uint64_t memlock = 0;          // bytes a device may pin, 0: no limit
-  // The fabric, on the host's clock; 0 is immediate.
-  uint64_t wr_delay_ns = 0;  // from posting to completion, overlapping
-  uint64_t wr_cost_ns = 0;   // of the port, one work request after the other
-  uint64_t bandwidth = 0;    // bytes a second of the port
-  uint64_t cm_delay_ns = 0;  // a message of the connection manager
+  Costs costs;                   // on the host's clock
+  uint64_t cm_delay_ns = 0;      // a message of the connection manager
   uint64_t cm_timeout_ns = 2'000'000'000;  // a connect or disconnect unanswered
   std::vector<Fault> faults;
 };

@@ -46,12 +46,6 @@ std::unique_ptr<Device> MakeDevice(Node* node, size_t index) {
   return device;
 }
 
-uint64_t TransferNs(uint64_t bytes, uint64_t bandwidth) {
-  if (bandwidth == 0) return 0;
-  const auto ns = static_cast<unsigned __int128>(bytes) * 1'000'000'000u;
-  return static_cast<uint64_t>((ns + bandwidth - 1) / bandwidth);
-}
-
 void Apply(Node* node, const Fault& fault, uint64_t now) {
   for (const std::unique_ptr<Device>& device : node->devices) {
     switch (fault.kind) {
@@ -88,7 +82,8 @@ Node::Node(const Config& the_config, const Host* the_host, Fabric* the_fabric,
       fabric(the_fabric),
       faults(the_config.faults),
       random(seed),
-      start_ns(the_host->NowNs()) {
+      start_ns(the_host->NowNs()),
+      timed(the_config.costs != Costs()) {
   if (config.other_processes) {
     // One system call copies less than 2 GiB.
     config.limits.max_msg_size =
@@ -121,22 +116,6 @@ void PostPortEvent(Device* device, ibv_event_type type) {
   for (Context* context : device->contexts) {
     if (!context->dead) PostAsync(context, event);
   }
-}
-
-uint64_t AdmitToPort(Device* device, uint64_t bytes) {
-  Node* node = device->node;
-  const Config& config = node->config;
-  uint64_t delay = config.wr_delay_ns;
-  const Fault* fault =
-      node->faults.empty()
-          ? nullptr
-          : node->faults.ForRequest(Fault::Kind::kDelay, node->requests);
-  if (fault != nullptr) delay += fault->value;
-  if (delay == 0 && config.wr_cost_ns == 0 && config.bandwidth == 0) return 0;
-  const uint64_t start = std::max(node->host->NowNs(), device->port_free_ns);
-  device->port_free_ns =
-      start + config.wr_cost_ns + TransferNs(bytes, config.bandwidth);
-  return device->port_free_ns + delay;
 }
 
 void ApplyDueFaults(Node* node, uint64_t number, uint64_t now) {

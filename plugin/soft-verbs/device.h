@@ -56,6 +56,8 @@ struct Node {
   Faults faults;
   Random random;
   uint64_t start_ns;
+  bool timed;                    // anything costs time
+  uint64_t thread_free_ns = 0;   // when its thread has done what it does
   uint64_t requests = 0;         // work requests posted so far
   uint64_t silent_until_ns = 0;  // a fault stopped its devices
   Mishaps mishaps;
@@ -72,9 +74,6 @@ struct Node {
 void PostAsync(Context* context, const ibv_async_event& event);
 void PostQpEvent(Qp* qp, ibv_event_type type);
 void PostPortEvent(Device* device, ibv_event_type type);
-
-// When a work request of `bytes` that is posted now has its answer: 0 at once.
-uint64_t AdmitToPort(Device* device, uint64_t bytes);
 
 // Applies what the schedule has for work request `number`, or for the time.
 void ApplyDueFaults(Node* node, uint64_t number, uint64_t now);

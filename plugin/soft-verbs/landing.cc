@@ -75,6 +75,8 @@ void LandWrite(Qp* qp, uint64_t index, uint64_t from, bool relaxed,
     case Landing::kLatest:
       Keep(qp, index, relaxed, /*capture=*/false, source);
       return;
+    case Landing::kNone:
+      return;
     case Landing::kRandom:
       break;
   }

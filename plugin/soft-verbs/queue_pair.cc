@@ -79,7 +79,8 @@ void StoreSend(Qp* qp, const ibv_send_wr& wr, uint64_t length,
     request.sges = static_cast<uint32_t>(wr.num_sge);
     std::copy_n(wr.sg_list, wr.num_sge, qp->SgesAt(index));
   }
-  request.due_ns = AdmitToPort(qp->device, length);
+  const bool fetched = length > 0 && (wr.send_flags & IBV_SEND_INLINE) == 0;
+  request.due_ns = AdmitToPort(qp, length, fetched);
   ++qp->posted;
 }
 
@@ -97,6 +98,7 @@ int PostSend(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   const std::lock_guard<std::mutex> lock(node->fabric->mutex());
   const bool ready = qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD ||
                      qp->state == IBV_QPS_SQE || qp->state == IBV_QPS_ERR;
+  Spend(node, node->config.costs.doorbell);
   for (; wr != nullptr; wr = wr->next) {
     *bad_wr = wr;
     if (!ready) return EINVAL;
@@ -109,6 +111,7 @@ int PostSend(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
       const Fault* fault = node->faults.ForRequest(Fault::Kind::kPost, number);
       if (fault != nullptr) return FaultAnswer(*fault);
     }
+    Spend(node, node->config.costs.post);
     StoreSend(qp, *wr, length, number);
   }
   return 0;

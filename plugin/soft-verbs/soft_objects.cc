@@ -39,12 +39,13 @@ int CheckRegistration(const Config& config, uint64_t address, size_t length,
 struct Pages {
   uint64_t begin;
   uint64_t bytes;
+  uint64_t count;
 };
 Pages PagesOf(uint64_t address, uint64_t length) {
   static const auto kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t begin = address / kPage * kPage;
   const uint64_t last = (address + length - 1) / kPage * kPage;
-  return {begin, last - begin + kPage};
+  return {begin, last - begin + kPage, (last - begin) / kPage + 1};
 }
 
 // What the kernel does to pin: present, and writable where it is written.
@@ -103,6 +104,8 @@ ibv_mr* SoftVerbs::RegMr(ibv_pd* base, void* address, size_t length,
   if (error == 0 && !OnDemand(access)) {
     const Pages pages = PagesOf(at, length);
     pinned = pages.bytes;
+    Spend(&node_, RegistrationNs(node_.config.costs, pages.count,
+                                 (access & IBV_ACCESS_LOCAL_WRITE) != 0));
     const uint64_t limit = node_.config.memlock;
     if (limit != 0 && (pinned > limit || device->pinned > limit - pinned)) {
       error = ENOMEM;

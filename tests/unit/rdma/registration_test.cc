@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, RegistrationTest,
 TEST_P(RegistrationTest, PinsEachChunkOnce) {
   Open();
   for (const uint64_t chunk : {kMiB, 32 * kMiB, kGiB}) {
-    const uint64_t unit = RegistrationUnit(chunk, GetParam());
+    const uint64_t unit = RegistrationUnit(chunk, GetParam(), false);
     const uint64_t length = 3 * kGiB + 4096;
     const uint64_t before = device.registrations;
     const auto block = Add(length, unit, false, MemoryUse::kReadHere);
@@ -446,9 +446,9 @@ TEST_P(RegistrationTest, FaultsTheDestinationsMemoryInAhead) {
 
 // Rule 3: without threads a call does one system call of 64 MiB at most.
 TEST(Registration, WithoutThreadsEachStepIsOneSliceAtMost) {
-  EXPECT_EQ(RegistrationUnit(kGiB, 0), kMaxSlice);
-  EXPECT_EQ(RegistrationUnit(kGiB, 1), kGiB);
-  EXPECT_EQ(RegistrationUnit(kMiB, 0), kMiB);
+  EXPECT_EQ(RegistrationUnit(kGiB, 0, false), kMaxSlice);
+  EXPECT_EQ(RegistrationUnit(kGiB, 1, false), kGiB);
+  EXPECT_EQ(RegistrationUnit(kMiB, 0, false), kMiB);
   FakeDevice device;
   Host host;
   auto cache = RegistrationCache::Create(&device, device.pd(), &host, {});
@@ -456,7 +456,7 @@ TEST(Registration, WithoutThreadsEachStepIsOneSliceAtMost) {
   RegistrationCache::Request request = {
       .name = "ram", .base = kBase, .length = kGiB, .chunk_size = kGiB};
   EXPECT_EQ(ErrorCode((*cache)->Open(request).status()), MIG_E_OPTION);
-  request.chunk_size = RegistrationUnit(kGiB, 0);
+  request.chunk_size = RegistrationUnit(kGiB, 0, false);
   auto block = (*cache)->Open(request);
   ASSERT_TRUE(block.ok());
   EXPECT_FALSE((*cache)->HasWork());

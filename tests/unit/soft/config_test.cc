@@ -39,7 +39,7 @@ TEST(ConfigTest, OptionsChangeSingleThings) {
   EXPECT_EQ(config->seed, 7u);
   EXPECT_EQ(config->landing, Landing::kRandom);
   EXPECT_EQ(config->limits.max_msg_size, 1u << 20);
-  EXPECT_EQ(config->wr_delay_ns, 50'000u);
+  EXPECT_EQ(config->costs.wr_delay, 50'000u);
   EXPECT_EQ(config->inline_errno, ENOSPC);
   EXPECT_EQ(config->inline_grant, InlineGrant::kHalf);
   EXPECT_EQ(config->memlock, 64u << 20);
@@ -52,7 +52,7 @@ TEST(ConfigTest, OptionsChangeSingleThings) {
 
 TEST(ConfigTest, RefusalsNameTheWordAndWhatIsAllowed) {
   EXPECT_THAT(Refusal("mlx9"), HasSubstr("use mlx5, mlx4, irdma, rxe or siw"));
-  EXPECT_THAT(Refusal("mlx5,landing=soon"), HasSubstr("latest or random"));
+  EXPECT_THAT(Refusal("mlx5,landing=soon"), HasSubstr("latest, random or none"));
   EXPECT_THAT(Refusal("mlx5,seed=-1"), HasSubstr("seed=-1"));
   EXPECT_THAT(Refusal("mlx5,wr-delay=5"
                       "days"),
