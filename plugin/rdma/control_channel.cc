@@ -168,6 +168,7 @@ absl::Status ControlChannel::TakeFrame(std::span<const uint8_t> send,
   const absl::Status credits = TakeCredits(*header);
   if (!reading_) return absl::OkStatus();
   MIG_RETURN_IF_ERROR(credits);
+  ++counts_.receives;
   if (header->type == FrameType::kSlots) return absl::OkStatus();
   const std::span<const uint8_t> payload = send.subspan(kHeaderSize);
   if (!IsLong(header->type)) {

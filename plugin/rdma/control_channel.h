@@ -51,6 +51,7 @@ struct ControlLimits {
 struct ControlCounts {
   uint64_t frames_sent = 0;  // whole frames
   uint64_t frames_received = 0;
+  uint64_t receives = 0;      // of any kind: fragments and SLOTS too
   uint64_t sends = 0;         // SENDs posted
   uint64_t inline_sends = 0;  // of them, without a copy by this side
   uint64_t slot_sends = 0;

@@ -219,7 +219,7 @@ class Session final : public SessionBase, public FrameHandler {
 
   uint64_t last_received_ns_ = 0;
   uint64_t last_sent_ns_ = 0;
-  uint64_t frames_seen_ = 0;
+  uint64_t receives_seen_ = 0;
   uint64_t sends_seen_ = 0;
 
   mig::Counters<Counter, kCounterCount> counters_;

@@ -153,8 +153,9 @@ void Session::CheckConnections(uint64_t now_ns) {
 void Session::NoteTraffic(uint64_t now_ns) {
   if (!linked()) return;
   const ControlCounts& counts = channel().counts();
-  if (std::exchange(frames_seen_, counts.frames_received) !=
-      counts.frames_received) {
+  // A SLOTS frame shows that the peer lives, for it sends nothing else while it
+  // only receives.
+  if (std::exchange(receives_seen_, counts.receives) != counts.receives) {
     last_received_ns_ = now_ns;
   }
   if (std::exchange(sends_seen_, counts.sends) != counts.sends) {
