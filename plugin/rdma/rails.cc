@@ -108,6 +108,14 @@ bool Rails::HasWork() const {
   });
 }
 
+uint64_t Rails::DueNs() const {
+  uint64_t due = MIG_NO_DEADLINE;
+  for (const auto& device : devices_) {
+    due = std::min(due, device->registrations()->DueNs());
+  }
+  return due;
+}
+
 RegistrationStats Rails::stats() const {
   RegistrationStats sum;
   for (const auto& device : devices_) {

@@ -85,6 +85,8 @@ class Rails {
   // Without threads: one slice of one device, as RegistrationCache::Step.
   void Step();
   bool HasWork() const;
+  // When it has; MIG_NO_DEADLINE: not before a call brings something.
+  uint64_t DueNs() const;
   RegistrationStats stats() const;
 
  private:

@@ -263,15 +263,35 @@ absl::Status RegistrationCache::CheckPinnable(
 bool RegistrationCache::Step() {
   Lock lock(lock_);
   Job job;
-  if (settings_.threads > 0 || !TakeJob(&job)) return false;
+  if (settings_.threads > 0 || !BeginNext() || !TakeJob(&job)) return false;
+  if (job.kind == Job::Kind::kRegister) begun_ = false;
   Run(job, &lock);
   return !undo_jobs_.empty() || !faulted_jobs_.empty() || !jobs_.empty();
 }
 
-bool RegistrationCache::HasWork() const {
+// Whether the next job may be done now.
+bool RegistrationCache::BeginNext() {
+  if (!host_->simulated_clock() || !undo_jobs_.empty()) return true;
+  const RingQueue<Job>& queue = faulted_jobs_.empty() ? jobs_ : faulted_jobs_;
+  if (queue.empty() || queue.front().kind != Job::Kind::kRegister) return true;
+  const Job& job = queue.front();
+  const uint64_t now_ns = host_->NowNs();
+  if (!begun_) {
+    begun_ = true;
+    done_ns_ = now_ns + verbs_->RegistrationNs(job.region->LengthOf(job.chunk),
+                                               AccessOf(job.region->use));
+  }
+  return now_ns >= done_ns_;
+}
+
+bool RegistrationCache::HasWork() const { return DueNs() <= host_->NowNs(); }
+
+uint64_t RegistrationCache::DueNs() const {
+  if (settings_.threads > 0) return MIG_NO_DEADLINE;
   const Lock lock(lock_);
-  return settings_.threads == 0 &&
-         (!undo_jobs_.empty() || !faulted_jobs_.empty() || !jobs_.empty());
+  if (!undo_jobs_.empty()) return 0;
+  if (faulted_jobs_.empty() && jobs_.empty()) return MIG_NO_DEADLINE;
+  return begun_ ? done_ns_ : 0;
 }
 
 RegistrationStats RegistrationCache::stats() const {

@@ -176,10 +176,14 @@ class RegistrationCache {
       std::span<const BlockRegistration* const> blocks) const;
 
   // Without threads: does at most one system call, for at most kMaxSlice of
-  // memory. True if there is more to do: call again, after other work.
+  // memory. A registration that takes simulated time begins with one call and
+  // is done in the first one behind its end. True if there is more to do: call
+  // again, after other work.
   bool Step();
   // Whether Step has something to do.
   bool HasWork() const;
+  // When it has; MIG_NO_DEADLINE: not before a call brings something.
+  uint64_t DueNs() const;
 
   RegistrationStats stats() const;
 
@@ -199,6 +203,7 @@ class RegistrationCache {
   using Lock = std::unique_lock<std::mutex>;
   void Work(const std::stop_token& stop);
   bool TakeJob(Job* job);
+  bool BeginNext();
   void Run(const Job& job, Lock* lock);
   void RunPrefault(const Job& job, Lock* lock);
   void RunRegister(const Job& job, Lock* lock);
@@ -227,6 +232,9 @@ class RegistrationCache {
   RingQueue<Job> undo_jobs_;
   RingQueue<Job> faulted_jobs_;  // registrations of memory faulted in
   RingQueue<Job> jobs_;
+  // Of simulated time: whether the next registration has begun, and its end.
+  bool begun_ = false;
+  uint64_t done_ns_ = 0;
   std::vector<std::unique_ptr<Region>> regions_;
   RegistrationStats stats_;
   WorkerPool pool_;  // last: joined before the rest goes

@@ -178,6 +178,7 @@ void RegistrationCache::Undo(Region* region) {
 
 // Takes the region's registrations that did not begin out of the queues.
 void RegistrationCache::DropJobs(const Region* region) {
+  begun_ = false;
   for (RingQueue<Job>* queue : {&faulted_jobs_, &jobs_}) {
     for (size_t left = queue->size(); left > 0; --left) {
       const Job job = queue->front();

@@ -237,6 +237,7 @@ uint64_t Session::TransportDeadlineNs() const {
   };
   if (cm_events_ != nullptr) earlier(pool_->verbs()->NextDueNs());
   if (opener_ != nullptr) earlier(opener_->DeadlineNs());
+  if (!closed_) earlier(rails_.DueNs());
   if (!linked() || !usable()) return deadline;
   if (writer_ != nullptr) earlier(writer_->NextDueNs());
   if (!data_lost_.ok()) earlier(data_lost_deadline_ns_);

@@ -34,6 +34,7 @@ void Notify(Cq* cq) {
   CompChannel* channel = ToChannel(cq->channel);
   channel->events.push_back(cq);
   channel->event.Set();
+  Wake(DeviceOf(cq)->node);
 }
 
 // Frees what a polled completion stood for.

@@ -52,6 +52,7 @@ constexpr CostOption kCosts[] = {
     {"doorbell-cost", &Costs::doorbell},
     {"post-cost", &Costs::post},
     {"poll-cost", &Costs::poll},
+    {"wake-cost", &Costs::wake},
     {"register-cost", &Costs::registration},
     {"pin-page-cost", &Costs::pin_page},
     {"fault-page-cost", &Costs::fault_page},

@@ -39,13 +39,12 @@ int CheckRegistration(const Config& config, uint64_t address, size_t length,
 struct Pages {
   uint64_t begin;
   uint64_t bytes;
-  uint64_t count;
 };
 Pages PagesOf(uint64_t address, uint64_t length) {
   static const auto kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t begin = address / kPage * kPage;
   const uint64_t last = (address + length - 1) / kPage * kPage;
-  return {begin, last - begin + kPage, (last - begin) / kPage + 1};
+  return {begin, last - begin + kPage};
 }
 
 // What the kernel does to pin: present, and writable where it is written.
@@ -104,8 +103,7 @@ ibv_mr* SoftVerbs::RegMr(ibv_pd* base, void* address, size_t length,
   if (error == 0 && !OnDemand(access)) {
     const Pages pages = PagesOf(at, length);
     pinned = pages.bytes;
-    Spend(&node_, RegistrationNs(node_.config.costs, pages.count,
-                                 (access & IBV_ACCESS_LOCAL_WRITE) != 0));
+
     const uint64_t limit = node_.config.memlock;
     if (limit != 0 && (pinned > limit || device->pinned > limit - pinned)) {
       error = ENOMEM;
@@ -141,6 +139,15 @@ ibv_mr* SoftVerbs::RegMr(ibv_pd* base, void* address, size_t length,
   ++ToPd(base)->references;
   mrs_.insert(mr);
   return mr;
+}
+
+uint64_t SoftVerbs::RegistrationNs(size_t length, unsigned int access) {
+  if (OnDemand(access)) return 0;
+  const Costs& costs = node_.config.costs;
+  const uint64_t pages = PagesOf(0, length).bytes / PagesOf(0, 1).bytes;
+  const bool written = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  const uint64_t page = costs.pin_page + (written ? costs.fault_page : 0);
+  return (costs.registration + pages * page) / costs.registration_threads;
 }
 
 int SoftVerbs::DeregMr(ibv_mr* base) {

@@ -109,6 +109,7 @@ class SoftVerbs : public verbs::Verbs {
 
   void Drive() override;
   uint64_t NextDueNs() override;
+  uint64_t RegistrationNs(size_t length, unsigned int access) override;
   uint64_t SendQueueBytes(const ibv_qp_cap& granted, bool extended) override;
 
  private:

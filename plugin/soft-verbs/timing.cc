@@ -27,9 +27,10 @@ void Spend(Node* node, uint64_t ns) {
       std::max(node->host->NowNs(), node->thread_free_ns) + ns;
 }
 
-uint64_t RegistrationNs(const Costs& costs, uint64_t pages, bool written) {
-  const uint64_t page = costs.pin_page + (written ? costs.fault_page : 0);
-  return (costs.registration + pages * page) / costs.registration_threads;
+void Wake(Node* node) {
+  if (node->host->NowNs() >= node->thread_free_ns) {
+    Spend(node, node->config.costs.wake);
+  }
 }
 
 uint64_t AdmitToPort(const Qp* qp, uint64_t bytes, bool fetched) {

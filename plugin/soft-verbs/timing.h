@@ -7,7 +7,7 @@
 // A device has one port, which sends one message after the other; but a short
 // one of a queue pair that has no other waits for no queue of another pair,
 // since a device takes turns between them. A node has one thread, whose work
-// (doorbells, polling, registering) delays all that it posts afterwards. What
+// (doorbells, polling, waking up) delays all that it posts afterwards. What
 // it polls it sees at once: only what it then does comes later.
 #ifndef PLUGIN_SOFT_VERBS_TIMING_H_
 #define PLUGIN_SOFT_VERBS_TIMING_H_
@@ -32,6 +32,8 @@ struct Costs {
   uint64_t doorbell = 0;  // a call of ibv_post_send
   uint64_t post = 0;      // a work request in it
   uint64_t poll = 0;      // a completion
+  uint64_t wake = 0;      // a completion that it sleeps for
+  // -- Of registering (Verbs::RegistrationNs) ---------------------------------
   // A registration, and a page of it; and what is added for a page that is
   // written here, since it was never touched. Shared by so many threads.
   uint64_t registration = 0;
@@ -44,8 +46,8 @@ struct Costs {
 
 // The node's thread works so long.
 void Spend(Node* node, uint64_t ns);
-// What a registration of so many pages costs the thread.
-uint64_t RegistrationNs(const Costs& costs, uint64_t pages, bool written);
+// A completion queue that was armed wakes it, if it has nothing to do.
+void Wake(Node* node);
 
 // When a work request of `bytes` that is posted now reaches the other side: 0
 // at once.

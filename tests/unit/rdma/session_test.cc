@@ -322,6 +322,21 @@ TEST_F(SessionTest, C08APeerThatStopsIsGivenUpInTime) {
               testing::HasSubstr("rdma://10.0.0.2:4444"));
 }
 
+// Receiving the keys of memory that takes long to register, the source sends
+// nothing but receives given back.
+TEST_F(SessionTest, C08APeerThatOnlyReceivesIsHeardHoweverLongTheExchange) {
+  constexpr uint64_t kChunks = 96;
+  constexpr uint64_t kChunkNs = kSecond * 15 / 100;
+  Make("mlx5,seed=1", "mlx5,seed=2,register-cost=150ms", /*pinned=*/true,
+       kChunks * 256);
+  const uint64_t start = host.now_ns;
+  ASSERT_TRUE(Ready());
+  EXPECT_GE(host.now_ns - start, kChunks * kChunkNs);
+  EXPECT_LE(host.now_ns - start, kChunks * kChunkNs + kSecond);
+  EXPECT_TRUE(Round(1));
+  CloseBoth();
+}
+
 TEST_F(SessionTest, C11MemoryThatCantBePinnedIsToldBeforeARound) {
   Make("mlx5,seed=1,memlock=1M", "mlx5,seed=2");
   EXPECT_FALSE(Ready());

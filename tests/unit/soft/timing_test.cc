@@ -112,6 +112,18 @@ TEST_F(TimingTest, PollingDelaysWhatIsPostedNext) {
   EXPECT_EQ(CompletionNs(&source), 2000u + 800 + 2000);
 }
 
+TEST_F(TimingTest, WhoSleepsForACompletionWakesLate) {
+  Start("mlx5,landing=none,latency=1us,wake-cost=8us");
+  ASSERT_EQ(ibv_req_notify_cq(source.cq, 0), 0);
+  ASSERT_EQ(Write(8), 0);
+  ASSERT_EQ(CompletionNs(&source), 2000u);
+  ASSERT_EQ(Write(8), 0);
+  EXPECT_EQ(CompletionNs(&source), 2000u + 8000 + 2000);
+  // It was not armed again.
+  ASSERT_EQ(Write(8), 0);
+  EXPECT_EQ(CompletionNs(&source), 12'000u + 2000);
+}
+
 TEST_F(TimingTest, AnInlinePayloadIsNotFetched) {
   cap.max_inline_data = 64;
   Start("mlx5,landing=none,latency=1us,fetch-cost=300ns");
@@ -125,22 +137,14 @@ TEST_F(TimingTest, AnInlinePayloadIsNotFetched) {
   EXPECT_EQ(CompletionNs(&target), 10'000u + 1300);
 }
 
-TEST_F(TimingTest, RegistrationsDelayWhatIsPostedByTheirPages) {
+TEST_F(TimingTest, ARegistrationTakesTimeByItsPages) {
   Start(
-      "mlx5,landing=none,latency=1us,register-cost=8us,pin-page-cost=100ns,"
-      "fault-page-cost=400ns,register-threads=4");
-  // The one of Start().
-  const uint64_t pages = kBytes / kPage + 1;
-  const uint64_t first = (8000 + pages * 100) / 4;
-  ASSERT_EQ(Write(8), 0);
-  EXPECT_NEAR(static_cast<double>(CompletionNs(&source)),
-              static_cast<double>(first + 2000), 100);
-  const Costs costs = {.registration = 8000,
-                       .pin_page = 100,
-                       .fault_page = 400,
-                       .registration_threads = 4};
-  EXPECT_EQ(RegistrationNs(costs, 10, false), (8000u + 1000) / 4);
-  EXPECT_EQ(RegistrationNs(costs, 10, true), (8000u + 5000) / 4);
+      "mlx5,register-cost=8us,pin-page-cost=100ns,fault-page-cost=400ns,"
+      "register-threads=4");
+  EXPECT_EQ(source.verbs->RegistrationNs(10 * kPage, 0), (8000u + 1000) / 4);
+  EXPECT_EQ(source.verbs->RegistrationNs(10 * kPage, IBV_ACCESS_LOCAL_WRITE),
+            (8000u + 5000) / 4);
+  EXPECT_EQ(source.verbs->RegistrationNs(10 * kPage, IBV_ACCESS_ON_DEMAND), 0u);
 }
 
 TEST_F(TimingTest, NoLandingTouchesNoGuestMemory) {
