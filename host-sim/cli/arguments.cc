@@ -132,6 +132,27 @@ void AddModel(CLI::App* app, RawModel* raw) {
                 "at every occasion there is");
 }
 
+void AddBench(CLI::App* app, RawBench* raw) {
+  app->add_option("--plugin", raw->plugin, "rdma, or its path with '/'")
+      ->capture_default_str();
+  app->add_option("--reproduce", raw->reproduce,
+                  "inflight: one write or many under way to a chunk, on a "
+                  "modelled network")
+      ->required();
+  app->add_option("--profile", raw->profile, "The modelled network")
+      ->capture_default_str();
+  app->add_option("--set", raw->changes,
+                  "NAME=VALUE of a figure of the profile; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  app->add_flag("--show-profile", raw->show_profile,
+                "Its figures and where each is from, and no more");
+  app->add_option("--memory", raw->memory, "Of the guest, which takes none")
+      ->capture_default_str();
+  app->add_flag("--json", raw->json, "One JSON object on stdout");
+  app->add_flag("--quiet", raw->quiet, "No progress");
+}
+
 // CLI11 explains itself in several lines; one has to do.
 std::string OneLine(const std::string& text) {
   std::string line(absl::StripAsciiWhitespace(text));
@@ -142,7 +163,7 @@ std::string OneLine(const std::string& text) {
 }
 
 struct Commands {
-  Commands(RawOptions* raw, RawModel* raw_model)
+  Commands(RawOptions* raw, RawModel* raw_model, RawBench* raw_bench)
       : app(kAbout, "mig-host-sim"),
         run(app.add_subcommand("run", "Migrate between two processes here")),
         source(app.add_subcommand("source", "Send a guest to URI")),
@@ -153,7 +174,10 @@ struct Commands {
                                    "Show reports of --json side by side")),
         model(app.add_subcommand("model",
                                  "Migrate under a virtual clock, with faults "
-                                 "by seeds, and check every page")) {
+                                 "by seeds, and check every page")),
+        bench(app.add_subcommand("bench",
+                                 "Repeat a published experiment on a modelled "
+                                 "network")) {
     app.require_subcommand(1);
     app.footer(kExitCodeHelp);
     app.set_version_flag("--version", MIG_HOST_SIM_VERSION);
@@ -162,6 +186,7 @@ struct Commands {
     }
     AddCommon(model, raw);
     AddModel(model, raw_model);
+    AddBench(bench, raw_bench);
     for (CLI::App* each : {run, source, destination}) {
       AddMigration(each, raw);
       each->footer(kExitCodeHelp);
@@ -190,13 +215,15 @@ struct Commands {
   }
 
   CLI::App app;
-  CLI::App *run, *source, *destination, *probe, *options, *compare, *model;
+  CLI::App *run, *source, *destination, *probe, *options, *compare, *model,
+      *bench;
   std::vector<std::string> reports;  // of compare
 };
 
 ExitCode Dispatch(const Commands& commands, const RawOptions& raw,
-                  const RawModel& raw_model) {
+                  const RawModel& raw_model, const RawBench& raw_bench) {
   if (commands.model->parsed()) return ModelCommand(raw, raw_model);
+  if (commands.bench->parsed()) return BenchCommand(raw_bench);
   if (commands.run->parsed()) return RunCommand(raw);
   if (commands.source->parsed()) return SourceCommand(raw);
   if (commands.destination->parsed()) return DestinationCommand(raw);
@@ -210,7 +237,8 @@ ExitCode Dispatch(const Commands& commands, const RawOptions& raw,
 int RunCommandLine(int argc, const char* const* argv) {
   RawOptions raw;
   RawModel raw_model;
-  Commands commands(&raw, &raw_model);
+  RawBench raw_bench;
+  Commands commands(&raw, &raw_model, &raw_bench);
   try {
     commands.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -223,7 +251,7 @@ int RunCommandLine(int argc, const char* const* argv) {
         .Say(absl::StrCat(OneLine(error.what()), ": see '", name, " --help'"));
     return kExitUsage;
   }
-  return Dispatch(commands, raw, raw_model);
+  return Dispatch(commands, raw, raw_model, raw_bench);
 }
 
 }  // namespace mig::sim

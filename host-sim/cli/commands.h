@@ -32,6 +32,9 @@ ExitCode CompareCommand(const std::vector<std::string>& paths);
 // verdict.
 ExitCode ModelCommand(const RawOptions& raw, const RawModel& raw_model);
 
+// Published experiments again, on a modelled network.
+ExitCode BenchCommand(const RawBench& raw);
+
 }  // namespace mig::sim
 
 #endif  // MIGTRANSPORT_HOST_SIM_CLI_COMMANDS_H_

@@ -69,6 +69,18 @@ struct RawModel {
   bool every_fault = false;  // a small migration, a fault at every step
 };
 
+// Of the command `bench`.
+struct RawBench {
+  std::string plugin = "rdma";
+  std::string reproduce;  // which experiment
+  std::string profile = "100g-mlx5";
+  std::vector<std::string> changes;  // of its figures
+  std::string memory = "128G";
+  bool show_profile = false;
+  bool json = false;
+  bool quiet = false;
+};
+
 // The same, read and checked.
 struct CommonSettings {
   std::string plugin;  // name or path
