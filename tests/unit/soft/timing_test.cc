@@ -12,7 +12,6 @@
 namespace mig::soft {
 namespace {
 
-using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr uint64_t kPage = 4096;
