@@ -52,7 +52,8 @@ TEST(ConfigTest, OptionsChangeSingleThings) {
 
 TEST(ConfigTest, RefusalsNameTheWordAndWhatIsAllowed) {
   EXPECT_THAT(Refusal("mlx9"), HasSubstr("use mlx5, mlx4, irdma, rxe or siw"));
-  EXPECT_THAT(Refusal("mlx5,landing=soon"), HasSubstr("latest, random or none"));
+  EXPECT_THAT(Refusal("mlx5,landing=soon"),
+              HasSubstr("latest, random or none"));
   EXPECT_THAT(Refusal("mlx5,seed=-1"), HasSubstr("seed=-1"));
   EXPECT_THAT(Refusal("mlx5,wr-delay=5"
                       "days"),
