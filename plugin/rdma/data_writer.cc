@@ -168,7 +168,7 @@ absl::Status DataWriter::Write(const struct mig_range* ranges, size_t count,
                                uint64_t* partial) {
   *accepted = 0;
   *partial = 0;
-  stall_ = Stall::kNone;
+  const Stall waited = std::exchange(stall_, Stall::kNone);
   Pump();
   const auto* const bytes = reinterpret_cast<const unsigned char*>(ranges);
   const auto range_at = [bytes, element_size](size_t i) {
@@ -180,7 +180,10 @@ absl::Status DataWriter::Write(const struct mig_range* ranges, size_t count,
     for (size_t i = *accepted; i < limit; ++i) {
       absl::Status status = CheckRange(*range_at(i));
       if (status.ok()) continue;
-      if (*accepted == 0) return status;
+      if (*accepted == 0) {
+        stall_ = waited;  // nothing was done, and WRITE_READY is still owed
+        return status;
+      }
       // What was taken stays taken; the next call meets the error first.
       stall_ = Stall::kSendQueue;
       return absl::OkStatus();

@@ -88,6 +88,32 @@ TEST_F(Write, Rule07_StrictDoesNotTakeTheRestForASecondSend) {
   WriteAgainstAStandingPeer(pair, {pair.block().Whole()}, MIG_ROUND_STRICT);
 }
 
+// Whoever waits for WRITE_READY has nothing else to go on by.
+TEST_F(Write, Rule06_ARefusedWriteLeavesWriteReadyOwed) {
+  Pair pair;
+  ASSERT_TRUE(pair.Ready({.length = kLarge}));
+  ASSERT_TRUE(pair.Begin());
+  Session& source = pair.source();
+  Taken taken;
+  ASSERT_EQ(source.Write({{pair.block().Whole()}}, &taken), MIG_OK);
+  if (taken.accepted == 1) return;
+  const size_t before = source.Count(MIG_EVENT_WRITE_READY);
+  mig_range outside = pair.block().Page(0);
+  outside.length = 2 * kLarge;
+  // At any moment: there may be room for some while before it is told.
+  pair.Pump([&] {
+    if (source.Count(MIG_EVENT_WRITE_READY) > before) return true;
+    const int32_t answer = source.Write({{outside}}, &taken);
+    EXPECT_TRUE(answer == MIG_E_RANGE ||
+                (answer == MIG_OK && taken.accepted + taken.partial == 0))
+        << answer;
+    return false;
+  });
+  EXPECT_GT(source.Count(MIG_EVENT_WRITE_READY), before);
+  ASSERT_TRUE(pair.End());
+  ASSERT_TRUE(pair.RoundDone());
+}
+
 TEST_F(Write, Rule06_WriteReadyOnlyAfterLessThanAllWasTaken) {
   Pair pair;
   ASSERT_TRUE(pair.Ready());

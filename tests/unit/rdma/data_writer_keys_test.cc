@@ -96,6 +96,29 @@ TEST(DataWriter, TakesNoMoreThanItCanSetAside) {
   EXPECT_EQ(at.stats.writes.bytes, 10 * kPage);
 }
 
+// The host goes on by WRITE_READY alone: a wrong call in between must not cost
+// it that (model seeds 12099 and 41532).
+TEST(DataWriter, ARefusedWriteLeavesWriteReadyOwed) {
+  WriterFixture::Options options = {
+      .length = 256 * kMiB, .chunk = kMiB, .keys = false};
+  options.settings.aside = 10;
+  WriterFixture at(options);
+  at.Begin();
+  for (uint64_t i = 0; i < 11; ++i) at.Write(i * 3 * kPage, kPage);
+  EXPECT_EQ(at.writer->stall(), Stall::kKeys);
+  // Room came, and WRITE_READY is not told yet.
+  at.GiveKeys(0);
+  struct mig_range outside = {};
+  outside.block = kBlock;
+  outside.length = kGiB;
+  size_t accepted = 0;
+  uint64_t partial = 0;
+  EXPECT_FALSE(
+      at.writer->Write(&outside, 1, sizeof(outside), &accepted, &partial).ok());
+  EXPECT_TRUE(at.writer->WriteReadyDue());
+  at.EndRound();
+}
+
 // A flush is for what was taken before, also for what has to wait.
 TEST(DataWriter, AFlushReachesWhatWasSetAside) {
   WriterFixture at({.length = 256 * kMiB, .chunk = kMiB, .keys = false});
