@@ -7,13 +7,12 @@
 // outside its memory, and must say one thing only. The seeds are fixed: what
 // fails once fails again.
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "mutating_verbs.h"
 #include "session_pair.h"
 
 namespace mig::rdma {
@@ -28,9 +27,9 @@ constexpr uint64_t kPages = 8;
 
 // What goes wrong, drawn from a seed: one to three work requests, each in one
 // way.
-class Mutator {
+class RandomMutator final : public Mutator {
  public:
-  Mutator(uint64_t seed, uint32_t requests) : random_(seed) {
+  RandomMutator(uint64_t seed, uint32_t requests) : random_(seed) {
     const size_t changes = 1 + Below(3);
     for (size_t i = 0; i < changes; ++i) {
       places_.push_back(static_cast<uint32_t>(Below(requests)));
@@ -39,16 +38,29 @@ class Mutator {
   }
 
   uint32_t requests() const { return request_; }
-  // Whether the next work request is to be changed.
-  bool Hits() {
+  bool Hits() override {
     const uint32_t place = request_++;
     return std::find(places_.begin(), places_.end(), place) != places_.end();
   }
-  bool HitsPrivateData() const { return private_data_; }
-  size_t Below(size_t end) { return random_() % end; }
-
-  // Never longer.
-  void Change(std::span<uint8_t> bytes) {
+  bool HitsPrivateData() override { return private_data_; }
+  void ChangeWrite(ibv_qp* /*qp*/, ibv_send_wr* wr) override {
+    switch (Below(3)) {
+      case 0:
+        wr->wr.rdma.rkey ^= 1u << Below(32);
+        break;
+      case 1:
+        wr->wr.rdma.remote_addr ^= uint64_t{1} << Below(64);
+        break;
+      default:
+        wr->wr.rdma.remote_addr += kPages * kPageBytes - 1;
+    }
+  }
+  size_t ChangeSend(std::span<uint8_t> room, size_t length) override {
+    if (Below(6) == 0 && length > 0) return Below(length);
+    ChangePrivateData(room.first(length));
+    return length;
+  }
+  void ChangePrivateData(std::span<uint8_t> bytes) override {
     if (bytes.empty()) return;
     // Headers are where the most is decided.
     const size_t head = std::min<size_t>(bytes.size(), 24);
@@ -73,117 +85,17 @@ class Mutator {
   }
 
  private:
+  size_t Below(size_t end) { return random_() % end; }
+
   std::mt19937_64 random_;
   std::vector<uint32_t> places_;
   bool private_data_ = false;
   uint32_t request_ = 0;
 };
 
-// Posting knows only the queue pair, so whose it is has to be kept here.
-Mutator* g_mutator = nullptr;
-int (*g_post_send)(ibv_qp*, ibv_send_wr*, ibv_send_wr**) = nullptr;
-
-void ChangeWrite(ibv_send_wr* wr) {
-  switch (g_mutator->Below(3)) {
-    case 0:
-      wr->wr.rdma.rkey ^= 1u << g_mutator->Below(32);
-      break;
-    case 1:
-      wr->wr.rdma.remote_addr ^= uint64_t{1} << g_mutator->Below(64);
-      break;
-    default:
-      wr->wr.rdma.remote_addr += kPages * kPageBytes - 1;
-  }
-}
-
-std::span<uint8_t> BytesOf(const ibv_sge& piece) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  return {reinterpret_cast<uint8_t*>(piece.addr), piece.length};
-}
-
-// Inline data belongs to the sender's caller: a copy is changed. All else lies
-// in registered slots, and is changed there.
-void ChangeSend(ibv_send_wr* wr, std::vector<uint8_t>* copy,
-                std::vector<ibv_sge>* pieces) {
-  pieces->assign(wr->sg_list, wr->sg_list + wr->num_sge);
-  if ((wr->send_flags & IBV_SEND_INLINE) != 0) {
-    for (const ibv_sge& piece : *pieces) {
-      const std::span<uint8_t> from = BytesOf(piece);
-      copy->insert(copy->end(), from.begin(), from.end());
-    }
-    pieces->assign(1, {reinterpret_cast<uintptr_t>(copy->data()),
-                       static_cast<uint32_t>(copy->size()), 0});
-  }
-  ibv_sge& piece = pieces->front();
-  if (g_mutator->Below(6) == 0 && piece.length > 0) {
-    piece.length = static_cast<uint32_t>(g_mutator->Below(piece.length));
-  } else {
-    g_mutator->Change(BytesOf(piece));
-  }
-  wr->sg_list = pieces->data();
-  wr->num_sge = static_cast<int>(pieces->size());
-}
-
-// One at a time: a copy is valid as long as its post.
-int PostMutated(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-  for (; wr != nullptr; wr = wr->next) {
-    ibv_send_wr one = *wr;
-    one.next = nullptr;
-    std::vector<uint8_t> copy;
-    std::vector<ibv_sge> pieces;
-    if (g_mutator->Hits()) {
-      if (one.opcode == IBV_WR_RDMA_WRITE) {
-        ChangeWrite(&one);
-      } else {
-        ChangeSend(&one, &copy, &pieces);
-      }
-    }
-    ibv_send_wr* refused = nullptr;
-    const int failure = g_post_send(qp, &one, &refused);
-    if (failure != 0) {
-      *bad = wr;
-      return failure;
-    }
-  }
-  return 0;
-}
-
-class MutatingVerbs final : public soft::SoftVerbs {
- public:
-  using soft::SoftVerbs::SoftVerbs;
-  int CmCreateQpEx(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) override {
-    const int answer = soft::SoftVerbs::CmCreateQpEx(id, attr);
-    if (answer == 0) Hook(id->qp);
-    return answer;
-  }
-  int CmConnect(rdma_cm_id* id, rdma_conn_param* param) override {
-    return soft::SoftVerbs::CmConnect(id, Changed(param));
-  }
-  int CmAccept(rdma_cm_id* id, rdma_conn_param* param) override {
-    return soft::SoftVerbs::CmAccept(id, Changed(param));
-  }
-
- private:
-  static void Hook(ibv_qp* qp) {
-    auto& post = qp->context->ops.post_send;
-    if (post == PostMutated) return;
-    g_post_send = post;
-    post = PostMutated;
-  }
-  rdma_conn_param* Changed(rdma_conn_param* param) {
-    if (!g_mutator->HitsPrivateData() || param == nullptr) return param;
-    const auto* from = static_cast<const uint8_t*>(param->private_data);
-    private_data_.assign(from, from + param->private_data_len);
-    g_mutator->Change(private_data_);
-    param->private_data = private_data_.data();
-    return param;
-  }
-  std::vector<uint8_t> private_data_;
-};
-
 class FuzzTest : public SessionTest {
  protected:
-  void MakeMutated(uint32_t role, bool pinned) {
+  void MakeMutated(uint32_t role, bool pinned, Mutator* mutator) {
     s.reset();
     d.reset();
     auto fabric = std::make_shared<soft::Fabric>();
@@ -193,7 +105,7 @@ class FuzzTest : public SessionTest {
       std::unique_ptr<soft::SoftVerbs> verbs;
       if (side == role) {
         verbs = std::make_unique<MutatingVerbs>(*config, &host.host(), fabric,
-                                                seed);
+                                                seed, mutator);
       } else {
         verbs = std::make_unique<soft::SoftVerbs>(*config, &host.host(), fabric,
                                                   seed);
@@ -242,18 +154,19 @@ class FuzzTest : public SessionTest {
 
   void Fuzz(uint32_t role) {
     // An unchanged one first: how many work requests there are to change.
-    Mutator none(0, 1u << 30);
-    g_mutator = &none;
-    MakeMutated(role, /*pinned=*/true);
+    RandomMutator none(0, 1u << 30);
+    MakeMutated(role, /*pinned=*/true, &none);
     Migrate();
-    ASSERT_TRUE(s->Has(MIG_EVENT_COMMITTED)) << s->FailureCode();
+    EXPECT_TRUE(s->Has(MIG_EVENT_COMMITTED)) << s->FailureCode();
     CloseBoth();
+    s.reset();
+    d.reset();
     int failed = 0;
     for (int seed = 1; seed <= kConversations; ++seed) {
       SCOPED_TRACE(absl::StrCat("role ", role, " seed ", seed));
-      Mutator mutator(static_cast<uint64_t>(seed) * 2 + role, none.requests());
-      g_mutator = &mutator;
-      MakeMutated(role, /*pinned=*/seed % 2 == 0);
+      RandomMutator mutator(static_cast<uint64_t>(seed) * 2 + role,
+                            none.requests());
+      MakeMutated(role, /*pinned=*/seed % 2 == 0, &mutator);
       Migrate();
       if (s->Ended() || d->Ended()) ++failed;
       EXPECT_LE(Failures(*s), 1);
@@ -261,6 +174,8 @@ class FuzzTest : public SessionTest {
       EXPECT_TRUE(!s->Has(MIG_EVENT_COMMITTED) || d->Has(MIG_EVENT_HANDOVER))
           << "the source's guest is gone, and the destination never had it";
       CloseBoth();
+      s.reset();
+      d.reset();
       if (HasFailure()) return;
     }
     // Or nothing was tried: most of what is changed is seen.

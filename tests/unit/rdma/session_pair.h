@@ -50,7 +50,6 @@ class SessionSide {
     };
     pool = std::make_shared<DevicePool>(std::move(device), verbs, &host->host(),
                                         registration);
-    SessionSettings settings;
     settings.pinned = pinned;
     settings.close_timeout_ns = kSecond;
     OpenerSettings& opener = settings.opener;
@@ -71,7 +70,7 @@ class SessionSide {
     opener.connect_timeout_ns = 10 * kSecond;
     opener.handshake_timeout_ns = 5 * kSecond;
     opener.threads = false;
-    session = *Session::Create(&host->host(), pool, std::move(settings));
+    Renew(host);
     // Between pages that nobody may touch.
     auto* const area = static_cast<unsigned char*>(
         mmap(nullptr, size_ + 2 * kPageBytes, PROT_NONE,
@@ -87,6 +86,13 @@ class SessionSide {
   }
   Session* operator->() { return session.get(); }
   uint64_t size() const { return size_; }
+
+  // Another session on the same device, with `settings`.
+  void Renew(OpenerHost* host) {
+    session.reset();
+    events.clear();
+    session = *Session::Create(&host->host(), pool, settings);
+  }
 
   absl::Status AddBlock(uint32_t id) {
     struct mig_block block = {};
@@ -136,6 +142,7 @@ class SessionSide {
   }
 
   soft::SoftVerbs* verbs = nullptr;
+  SessionSettings settings;
   std::shared_ptr<DevicePool> pool;
   std::unique_ptr<Session> session;
   unsigned char* memory = nullptr;
