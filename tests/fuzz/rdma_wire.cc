@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "check.h"
-#include "common/wire_bytes.h"
 #include "rdma/fence.h"
 #include "rdma/hello.h"
 #include "rdma/private_data.h"
 #include "rdma/reassembler.h"
 #include "rdma/wire.h"
 #include "rdma/wire_blocks.h"
+#include "script.h"
 
 namespace mig::rdma {
 namespace {
@@ -36,22 +36,35 @@ void FuzzHeader(Input input) {
   FUZZ_CHECK(FrameName(header->type) != nullptr);
 }
 
-// SENDs one after another, each behind its length.
+// Parts one after another of frames that an input describes: longer than any
+// input is, and as often as not of the length that is due.
 void FuzzReassembler(Input input) {
+  static std::array<uint8_t, kSlotSize> send = {};
+  fuzz::Script script(input.data(), input.size());
   Reassembler reassembler;
   std::vector<uint8_t> whole;
-  while (input.size() >= 2) {
-    const size_t length =
-        std::min<size_t>(Get<uint16_t>(input.data()), input.size() - 2);
-    const Input send = input.subspan(2, length);
-    input = input.subspan(2 + length);
-    const auto header = DecodeHeader(send, true, 1u << 20);
-    if (!header.ok() || !IsLong(header->type)) continue;
+  size_t left = 0;
+  while (!script.ended()) {
+    FrameHeader header;
+    header.type = static_cast<FrameType>(1 + script.Below(kMaxFrameType));
+    if (!IsLong(header.type)) continue;
+    const size_t total = script.Take<uint16_t>();
+    if (!reassembler.in_frame()) left = total;
+    header.argument = LongArgument(total, script.Byte());
+    const bool good = script.Below(2) == 0;
+    header.length = static_cast<uint16_t>(good ? std::min(left, kMaxFragment)
+                                               : script.Take<uint16_t>() %
+                                                     (kMaxFragment + 1));
+    EncodeHeader(header, std::span(send).first<kHeaderSize>());
+    const Input sent(send.data(), kHeaderSize + header.length);
+    const auto decoded = DecodeHeader(sent, true, 1u << 20);
+    if (!decoded.ok()) continue;
     const auto done =
-        reassembler.Add(*header, send.subspan(kHeaderSize), &whole);
+        reassembler.Add(*decoded, sent.subspan(kHeaderSize), &whole);
     if (!done.ok()) return;
-    FUZZ_CHECK(*done != reassembler.in_frame());
-    if (*done) FUZZ_CHECK(whole.size() == LongTotal(header->argument));
+    left -= header.length;
+    FUZZ_CHECK(*done == (left == 0) && *done != reassembler.in_frame());
+    if (*done) FUZZ_CHECK(whole.size() == LongTotal(header.argument));
   }
 }
 
