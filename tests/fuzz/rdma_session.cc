@@ -90,6 +90,7 @@ class Run : public SessionTest {
   // Both hosts go on wherever an event lets them.
   void React() {
     for (; s_seen_ < s->events.size(); ++s_seen_) {
+      CheckSource(s->events[s_seen_]);
       switch (s->events[s_seen_].type) {
         case MIG_EVENT_CONNECTED:
           (*s)->Exchange().IgnoreError();
@@ -97,7 +98,7 @@ class Run : public SessionTest {
         case MIG_EVENT_BLOCKS_READY:
         case MIG_EVENT_ROUND_DONE:
           if (s->events[s_seen_].number >= kRounds) {
-            (*s)->Handover().IgnoreError();
+            offered_ = (*s)->Handover().ok() || offered_;
           } else {
             RunRound();
           }
@@ -113,6 +114,11 @@ class Run : public SessionTest {
       FUZZ_CHECK(!taken_);
       taken_ = (*d)->Handover().ok();
     }
+  }
+  // Nothing that the peer says ends what this side has not begun.
+  void CheckSource(const struct mig_event& event) const {
+    FUZZ_CHECK(event.type != MIG_EVENT_COMMITTED || offered_);
+    FUZZ_CHECK(event.type != MIG_EVENT_ROUND_DONE || event.number <= begun_);
   }
   void RunRound() {
     if (!(*s)->RoundBegin(begun_ + 1, 0).ok()) return;
@@ -180,6 +186,7 @@ class Run : public SessionTest {
   size_t s_seen_ = 0;
   size_t d_seen_ = 0;
   uint64_t begun_ = 0;
+  bool offered_ = false;
   bool taken_ = false;
 };
 
