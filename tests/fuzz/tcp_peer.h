@@ -68,7 +68,7 @@ class GoodFrames {
       case FrameType::kData:
         return Data(script);
       case FrameType::kRoundEnd: {
-        const std::string frame =
+        std::string frame =
             FrameOf(type, round_, SumsText(data_bytes_, zero_bytes_));
         ++round_;
         data_bytes_ = zero_bytes_ = 0;
