@@ -4,6 +4,8 @@
 // Who may write to the destination's memory, and when: nobody before he has
 // proved to have the key, and nobody once the guest is taken or the session has
 // ended, whatever remote keys he has heard.
+#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <vector>
