@@ -6,6 +6,7 @@
 #ifndef TESTS_FUZZ_CHECK_H_
 #define TESTS_FUZZ_CHECK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,13 +24,13 @@
 
 namespace mig::fuzz {
 
-// Which of a target's parsers an input is for: its first byte says it. What is
-// left is the parser's.
-inline unsigned Choose(unsigned parsers, std::span<const uint8_t>* input) {
-  if (input->empty()) return 0;
-  const unsigned choice = input->front() % parsers;
-  *input = input->subspan(1);
-  return choice;
+// Gives an input to the one of a target's parsers that its first byte says;
+// what is left is the parser's.
+template <typename Parsers>
+void Dispatch(const Parsers& parsers, const uint8_t* data, size_t size) {
+  const size_t choice = size == 0 ? 0 : data[0] % parsers.size();
+  const size_t taken = size == 0 ? 0 : 1;
+  parsers[choice](std::span<const uint8_t>(data + taken, size - taken));
 }
 
 }  // namespace mig::fuzz

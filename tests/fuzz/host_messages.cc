@@ -18,26 +18,32 @@
 namespace mig::sim {
 namespace {
 
+using Input = std::span<const uint8_t>;
+
+ByteSpan BytesOf(Input input) {
+  return {reinterpret_cast<const std::byte*>(input.data()), input.size()};
+}
+
 template <typename Parse>
-void FuzzMessage(ByteSpan input, Parse parse) {
-  const auto once = parse(input);
+void FuzzMessage(Input input, Parse parse) {
+  const auto once = parse(BytesOf(input));
   if (!once.ok()) return;
   const Bytes bytes = Encode(*once);
   const auto twice = parse(bytes);
   FUZZ_CHECK(twice.ok() && *twice == *once);
 }
 
-void FuzzGuest(ByteSpan input) { FuzzMessage(input, ParseGuest); }
-void FuzzPageQuery(ByteSpan input) { FuzzMessage(input, ParsePageQuery); }
-void FuzzPages(ByteSpan input) { FuzzMessage(input, ParsePages); }
-void FuzzResult(ByteSpan input) { FuzzMessage(input, ParseResult); }
-void FuzzReason(ByteSpan input) { FuzzMessage(input, ParseReason); }
-void FuzzPing(ByteSpan input) { FuzzMessage(input, ParsePing); }
+void FuzzGuest(Input input) { FuzzMessage(input, ParseGuest); }
+void FuzzPageQuery(Input input) { FuzzMessage(input, ParsePageQuery); }
+void FuzzPages(Input input) { FuzzMessage(input, ParsePages); }
+void FuzzResult(Input input) { FuzzMessage(input, ParseResult); }
+void FuzzReason(Input input) { FuzzMessage(input, ParseReason); }
+void FuzzPing(Input input) { FuzzMessage(input, ParsePing); }
 
 // With the right checksum, which no mutation would find.
-void FuzzState(ByteSpan input) {
+void FuzzState(Input input) {
   WireWriter writer;
-  writer.PutBytes(input);
+  writer.PutBytes(BytesOf(input));
   writer.Put(uint64_t{XXH3_64bits(input.data(), input.size())});
   const auto once = ParseState(writer.bytes());
   if (!once.ok()) return;
@@ -48,19 +54,20 @@ void FuzzState(ByteSpan input) {
 }
 
 // Pieces one after another, each behind a byte that is its length.
-void FuzzPieces(ByteSpan input) {
+void FuzzPieces(Input input) {
   PieceAssembler assembler("state");
-  while (!input.empty()) {
-    const auto length = std::to_integer<size_t>(input.front());
-    input.remove_prefix(1);
-    const ByteSpan piece = input.subspan(0, length);
-    input.remove_prefix(piece.size());
+  ByteSpan rest = BytesOf(input);
+  while (!rest.empty()) {
+    const auto length = std::to_integer<size_t>(rest.front());
+    rest.remove_prefix(1);
+    const ByteSpan piece = rest.subspan(0, length);
+    rest.remove_prefix(piece.size());
     if (!assembler.Add(piece).ok()) return;
   }
   FUZZ_CHECK(assembler.whole().size() <= kMaxStateBytes);
 }
 
-void FuzzDigests(ByteSpan input) {
+void FuzzDigests(Input input) {
   const absl::string_view text(reinterpret_cast<const char*>(input.data()),
                                input.size());
   const auto table = ParseDigests(text);
@@ -75,9 +82,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       mig::sim::FuzzGuest,  mig::sim::FuzzPageQuery, mig::sim::FuzzPages,
       mig::sim::FuzzResult, mig::sim::FuzzReason,    mig::sim::FuzzPing,
       mig::sim::FuzzState,  mig::sim::FuzzPieces,    mig::sim::FuzzDigests};
-  std::span<const uint8_t> input(data, size);
-  const unsigned choice = mig::fuzz::Choose(kParsers.size(), &input);
-  kParsers[choice](
-      {reinterpret_cast<const std::byte*>(input.data()), input.size()});
+  mig::fuzz::Dispatch(kParsers, data, size);
   return 0;
 }

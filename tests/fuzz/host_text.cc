@@ -88,7 +88,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static constexpr std::array kParsers = {
       mig::sim::FuzzValues, mig::sim::FuzzBlock, mig::sim::FuzzWorkload,
       mig::sim::FuzzTrace};
-  std::span<const uint8_t> input(data, size);
-  kParsers[mig::fuzz::Choose(kParsers.size(), &input)](input);
+  mig::fuzz::Dispatch(kParsers, data, size);
   return 0;
 }

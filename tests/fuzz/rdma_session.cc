@@ -193,12 +193,6 @@ class Run : public SessionTest {
 }  // namespace
 }  // namespace mig::rdma
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  // The tests' helpers say what they expect by GoogleTest.
-  testing::GTEST_FLAG(break_on_failure) = true;
-  return 0;
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   mig::rdma::Run(data, size).Go();
   return 0;

@@ -37,7 +37,6 @@ void FuzzSoftConfig(std::span<const uint8_t> input) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static constexpr std::array kParsers = {
       mig::rdma::FuzzUri, mig::rdma::FuzzSoftConfig, mig::fuzz::FuzzOption};
-  std::span<const uint8_t> input(data, size);
-  kParsers[mig::fuzz::Choose(kParsers.size(), &input)](input);
+  mig::fuzz::Dispatch(kParsers, data, size);
   return 0;
 }

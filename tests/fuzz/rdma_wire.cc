@@ -151,7 +151,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       mig::rdma::FuzzChunkKeys, mig::rdma::FuzzBlocks,
       mig::rdma::FuzzHello,     mig::rdma::FuzzPrivateData,
       mig::rdma::FuzzFence};
-  std::span<const uint8_t> input(data, size);
-  kParsers[mig::fuzz::Choose(kParsers.size(), &input)](input);
+  mig::fuzz::Dispatch(kParsers, data, size);
   return 0;
 }

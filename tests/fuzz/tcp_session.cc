@@ -295,12 +295,6 @@ class Run {
 }  // namespace
 }  // namespace mig::tcp
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  // The tests' helpers say what they expect by GoogleTest.
-  testing::GTEST_FLAG(break_on_failure) = true;
-  return 0;
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   mig::tcp::Run(data, size).Go();
   return 0;

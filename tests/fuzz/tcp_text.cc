@@ -42,7 +42,6 @@ void FuzzSimConfig(std::span<const uint8_t> input) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static constexpr std::array kParsers = {
       mig::tcp::FuzzUri, mig::tcp::FuzzSimConfig, mig::fuzz::FuzzOption};
-  std::span<const uint8_t> input(data, size);
-  kParsers[mig::fuzz::Choose(kParsers.size(), &input)](input);
+  mig::fuzz::Dispatch(kParsers, data, size);
   return 0;
 }

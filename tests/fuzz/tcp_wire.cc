@@ -101,7 +101,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static constexpr std::array kParsers = {
       mig::tcp::FuzzHeader, mig::tcp::FuzzRange,  mig::tcp::FuzzSums,
       mig::tcp::FuzzHello,  mig::tcp::FuzzBlocks, mig::tcp::FuzzPeerError};
-  std::span<const uint8_t> input(data, size);
-  kParsers[mig::fuzz::Choose(kParsers.size(), &input)](input);
+  mig::fuzz::Dispatch(kParsers, data, size);
   return 0;
 }
